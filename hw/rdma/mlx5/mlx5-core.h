@@ -1,0 +1,148 @@
+/*
+ * mlx5 HCA model: the device as its objects see it
+ *
+ * Objects (mkey, QP, CQ, ...) know this structure and the floors below them,
+ * never PCI: the shell in mlx5-pci.c gives them an address space and a way to
+ * raise an interrupt. All of it runs in the main AioContext under the BQL.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef HW_RDMA_MLX5_CORE_H
+#define HW_RDMA_MLX5_CORE_H
+
+#include "qemu/osdep.h"
+#include "qemu/log.h"
+#include "qemu/queue.h"
+#include "qemu/timer.h"
+#include "system/memory.h"
+#include "migration/vmstate.h"
+#include "mlx5-layout.h"
+
+typedef struct Mlx5Hca Mlx5Hca;
+typedef struct Mlx5Cmd Mlx5Cmd;
+typedef struct Mlx5Qp Mlx5Qp;
+typedef struct Mlx5Cq Mlx5Cq;
+typedef struct Mlx5Eq Mlx5Eq;
+typedef struct Mlx5Srq Mlx5Srq;
+typedef struct Mlx5Mkey Mlx5Mkey;
+typedef struct Mlx5Op Mlx5Op;
+typedef struct Mlx5Fabric Mlx5Fabric;
+
+/*
+ * Objects by number
+ *
+ * Every object that the guest names by a number starts with an Mlx5Obj. A
+ * table owns a range of numbers and finds an object in constant time; its
+ * list is what migrates, the slots are rebuilt by mlx5_table_post_load().
+ */
+typedef struct Mlx5Obj {
+    uint32_t id;                  /* the number that the guest uses */
+    uint16_t uid;                 /* DEVX owner; 0: the kernel */
+    uint32_t refs;                /* other objects that rest on this one */
+    QTAILQ_ENTRY(Mlx5Obj) next;
+} Mlx5Obj;
+
+typedef struct Mlx5Table {
+    uint32_t first;               /* lowest number to give out */
+    uint32_t limit;               /* one past the highest */
+    uint32_t hint;                /* where to look for a free number next */
+    uint32_t count;               /* objects in the table */
+    uint32_t nslots;              /* slots allocated, grown on demand */
+    Mlx5Obj **slot;               /* slot[id - first], NULL: free */
+    QTAILQ_HEAD(, Mlx5Obj) all;
+} Mlx5Table;
+
+void mlx5_table_init(Mlx5Table *t, uint32_t first, uint32_t count);
+/* Frees the slots; the owner has removed the objects. */
+void mlx5_table_fini(Mlx5Table *t);
+/* Gives @o a free number, late reuse. false: the table is full. */
+bool mlx5_table_add(Mlx5Table *t, Mlx5Obj *o);
+/* Puts @o at o->id. false: out of range or taken. */
+bool mlx5_table_add_at(Mlx5Table *t, Mlx5Obj *o);
+void mlx5_table_del(Mlx5Table *t, Mlx5Obj *o);
+/* After load: slots from the list. false: an id is bad or double. */
+bool mlx5_table_post_load(Mlx5Table *t);
+
+static inline Mlx5Obj *mlx5_table_get(const Mlx5Table *t, uint32_t id)
+{
+    uint32_t n = id - t->first;
+
+    return n < t->nslots ? t->slot[n] : NULL;
+}
+
+/* Fields of an Mlx5Obj @_m that is the first member of _state. */
+#define VMSTATE_MLX5_OBJ(_m, _state) \
+    VMSTATE_UINT32(_m.id, _state), \
+    VMSTATE_UINT16(_m.uid, _state), \
+    VMSTATE_UINT32(_m.refs, _state)
+
+/* The list of table _t (a field of _state), elements of _type. */
+#define VMSTATE_MLX5_TABLE(_t, _state, _vmsd, _type) \
+    VMSTATE_UINT32(_t.hint, _state), \
+    VMSTATE_QTAILQ_V(_t.all, _state, 1, _vmsd, _type, obj.next)
+
+/* Plain numbers without behaviour: PDs, UARs, XRC and transport domains. */
+typedef struct Mlx5Res {
+    Mlx5Obj obj;
+} Mlx5Res;
+extern const VMStateDescription vmstate_mlx5_res;
+
+enum {
+    MLX5_MAX_EQS = 64,            /* MSI-X vectors likewise */
+    MLX5_MAX_FAULTS = 1 << 17,
+};
+
+/* What the port tells of itself; the fabric's subnet manager sets lid. */
+typedef struct Mlx5Port {
+    uint64_t node_guid, sys_guid, port_guid;
+    uint16_t lid, sm_lid;
+    uint8_t sm_sl, lmc;
+    uint8_t state;                /* IB port state: 1 down .. 4 active */
+    uint8_t phys_state;           /* 5: link up */
+    uint32_t cap_mask1;
+    uint32_t qkey_viol, pkey_viol;
+    char node_desc[64];
+    uint64_t tx_bytes, rx_bytes, tx_pkts, rx_pkts;  /* PMA counters, bytes */
+} Mlx5Port;
+
+struct Mlx5Hca {
+    /* Given by the shell. */
+    AddressSpace *as;             /* where this function's DMA goes */
+    DeviceState *dev;             /* for messages and reentrancy guards */
+    const char *name;             /* qdev id or "mlx5", for trace and log */
+    void (*raise_irq)(Mlx5Hca *h, uint32_t vector);
+    uint32_t num_vectors;
+    uint32_t uar_first, uar_limit; /* UAR pages that BAR0 holds */
+    MemReentrancyGuard *guard;
+
+    /* Objects. */
+    Mlx5Table pds, uars, xrcds, tds, eqs, cqs, mkeys, qps, srqs;
+    /* (one table per kind; other kinds add theirs here) */
+
+    struct Mlx5CmdState *cmd;     /* mlx5-cmd.c: queue, pages, HCA state */
+    struct Mlx5EqState *eq;       /* mlx5-eq.c: who hears which event */
+    struct Mlx5MkeyState *mk;     /* mlx5-mkey.c: special keys, memory used */
+    struct Mlx5OdpState *odp;     /* mlx5-odp.c: pending page faults */
+    struct Mlx5QpState *qp;       /* mlx5-qp.c: run queue, timers */
+    struct Mlx5CapState *caps;    /* mlx5-caps.c: current capabilities */
+
+    Mlx5Port port;
+    Mlx5Fabric *fabric;           /* mlx5-fabric.c: whom this HCA reaches */
+    QLIST_ENTRY(Mlx5Hca) on_fabric;
+
+    /* Properties. */
+    struct {
+        char *fabric;             /* HCAs of one name reach each other */
+        uint64_t guid;            /* 0: derived from the fabric and order */
+        char *odp;                /* "off", "memory" (default), "transport" */
+        uint64_t xlt_limit;       /* bytes of translation tables, at most */
+    } conf;
+};
+
+/* Guest mistakes and holes, each with the device's name in front. */
+#define mlx5_guest_error(h, fmt, ...) \
+    qemu_log_mask(LOG_GUEST_ERROR, "%s: " fmt "\n", (h)->name, ## __VA_ARGS__)
+#define mlx5_unimp(h, fmt, ...) \
+    qemu_log_mask(LOG_UNIMP, "%s: " fmt "\n", (h)->name, ## __VA_ARGS__)
+
+#endif

@@ -1,0 +1,87 @@
+/*
+ * mlx5 memory keys
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef HW_RDMA_MLX5_MKEY_H
+#define HW_RDMA_MLX5_MKEY_H
+
+#include "mlx5-core.h"
+
+/* What an access needs; bits as in the mkey context (lr rr lw rw a). */
+enum Mlx5Access {
+    MLX5_ACC_LR     = 1 << 0,     /* local read (not checked when absent) */
+    MLX5_ACC_LW     = 1 << 1,
+    MLX5_ACC_RR     = 1 << 2,
+    MLX5_ACC_RW     = 1 << 3,
+    MLX5_ACC_ATOMIC = 1 << 4,
+};
+
+/* A stretch of memory that a work request names by key. */
+typedef struct Mlx5MkeyReq {
+    uint32_t key;                 /* lkey or rkey: index << 8 | variant */
+    uint32_t pd;                  /* PD of the QP (or SRQ) that asks */
+    uint32_t qpn;                 /* for type 2 memory windows */
+    uint32_t access;              /* Mlx5Access bits, all needed */
+    uint64_t va;                  /* address as the work request gives it */
+    uint64_t len;                 /* bytes from va; 0 is allowed: OK, len 0 */
+} Mlx5MkeyReq;
+
+typedef enum Mlx5MkeyResult {
+    MLX5_MKEY_OK,                 /* addr, len: first run of the stretch */
+    MLX5_MKEY_FAULT,              /* a page is absent: see fault_* */
+    MLX5_MKEY_ERROR,              /* bad key, rights, bounds, PD or depth */
+    MLX5_MKEY_NULL,               /* null mkey, not faulting: len bytes of
+                                   * zeroes to read, or to throw away */
+} Mlx5MkeyResult;
+
+typedef struct Mlx5MkeyRun {
+    uint64_t addr;                /* DMA address */
+    uint64_t len;                 /* bytes, at most req->len; runs of pages
+                                   * that are neighbours are one */
+    uint32_t fault_key;           /* MLX5_MKEY_FAULT: the root key, ... */
+    uint64_t fault_va;            /* ... and the address within it */
+} Mlx5MkeyRun;
+
+/*
+ * Looks @req up from its key down to DMA addresses: checks index and
+ * variant, free state, PD, rights and bounds, walks KLM/KSM indirection up
+ * to the depth that the caps advertise. Never blocks, takes no hold.
+ */
+Mlx5MkeyResult mlx5_mkey_translate(Mlx5Hca *h, const Mlx5MkeyReq *req,
+                                   Mlx5MkeyRun *run);
+/* Checks all of [va, va+len) for rights and bounds of the top key only. */
+bool mlx5_mkey_check(Mlx5Hca *h, const Mlx5MkeyReq *req);
+
+/* Local invalidate or send-with-invalidate. false: not allowed. */
+bool mlx5_mkey_invalidate(Mlx5Hca *h, uint32_t key, uint32_t pd, uint32_t qpn,
+                          bool remote);
+
+/*
+ * A UMR work request: @wqe holds @len bytes from the control segment on,
+ * @mkey is the control segment's key. The translation list comes inline or
+ * from a data segment. Also memory-window binds, which are UMRs. Returns 0
+ * or the CQE syndrome; *fault is set when its own list must be paged in.
+ */
+typedef struct Mlx5UmrCtx {
+    uint32_t pd, qpn;
+    uint32_t mkey;
+} Mlx5UmrCtx;
+uint8_t mlx5_umr_execute(Mlx5Hca *h, const Mlx5UmrCtx *ctx,
+                         const uint8_t *wqe, uint32_t len);
+
+void mlx5_mkey_init(Mlx5Hca *h);
+void mlx5_mkey_fini(Mlx5Hca *h);
+void mlx5_mkey_destroy_all(Mlx5Hca *h);
+
+/* Keys that QUERY_SPECIAL_CONTEXTS tells. */
+enum {
+    MLX5_TERMINATE_KEY = 0x100,   /* ends a scatter list */
+};
+uint32_t mlx5_mkey_resd_lkey(Mlx5Hca *h);
+uint32_t mlx5_mkey_null(Mlx5Hca *h);
+uint32_t mlx5_mkey_dump_fill(Mlx5Hca *h);
+
+extern const VMStateDescription vmstate_mlx5_mkeys; /* of Mlx5Hca */
+
+#endif
