@@ -139,6 +139,16 @@ struct Mlx5Hca {
     } conf;
 };
 
+/*
+ * The HCA's free-running clock: one tick a nanosecond of virtual time, as
+ * device_frequency_khz (1000000), the internal timer of the init segment and
+ * the timestamps of CQEs tell.
+ */
+static inline uint64_t mlx5_timestamp(void)
+{
+    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+}
+
 /* Guest mistakes and holes, each with the device's name in front. */
 #define mlx5_guest_error(h, fmt, ...) \
     qemu_log_mask(LOG_GUEST_ERROR, "%s: " fmt "\n", (h)->name, ## __VA_ARGS__)

@@ -1,0 +1,122 @@
+/*
+ * mlx5: one work request in execution
+ *
+ * An operation is a plain structure: a page fault, a receiver that is not
+ * ready or the end of a slice leave it as it stands, and whoever runs it next
+ * goes on from @done. It holds no guest memory and no stack meanwhile.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef HW_RDMA_MLX5_OP_H
+#define HW_RDMA_MLX5_OP_H
+
+#include "mlx5-core.h"
+#include "mlx5-odp.h"
+#include "mlx5-wqe.h"
+
+enum {
+    MLX5_OP_MAX_SGE = 64,         /* more than fits a WQE of 1024 bytes */
+    MLX5_GRH_LEN = 40,
+};
+
+typedef struct Mlx5Sge {
+    uint32_t key;
+    uint32_t len;
+    uint64_t va;
+} Mlx5Sge;
+
+/* What the operation needs before it can go on. */
+typedef enum Mlx5OpState {
+    MLX5_OPS_START,               /* peer not looked up yet (or anew) */
+    MLX5_OPS_COPY,                /* bound to its peer, bytes move */
+    MLX5_OPS_FINISH,              /* bytes are there, completions are not */
+} Mlx5OpState;
+
+/* Why an operation cannot go on now; what sets it going again. */
+typedef enum Mlx5OpWait {
+    MLX5_WAIT_NONE,
+    MLX5_WAIT_FAULT,              /* PAGE_FAULT_RESUME */
+    MLX5_WAIT_RNR,                /* timer: receiver had no receive WQE */
+    MLX5_WAIT_RETRY,              /* timer: peer did not answer */
+    MLX5_WAIT_TURN,               /* the receiver is busy with another op */
+} Mlx5OpWait;
+
+/* One end of the copy: bytes in the WQE itself or a list of keys. */
+typedef struct Mlx5Side {
+    bool remote;                  /* on the peer's HCA, checked by its rules */
+    bool is_inline;               /* op->data instead of keys */
+    uint8_t nsge, cur;            /* list length, element we are in */
+    uint32_t off;                 /* bytes done of that element */
+    uint32_t access;              /* Mlx5Access bits that it needs */
+} Mlx5Side;
+
+struct Mlx5Op {
+    Mlx5Qp *qp;                   /* the requester */
+    uint8_t opcode;               /* Mlx5WqeOpcode */
+    uint8_t fm_ce_se;
+    uint8_t state;                /* Mlx5OpState */
+    uint8_t wait;                 /* Mlx5OpWait */
+    uint8_t syndrome;             /* of the requester's CQE, 0 so far */
+    uint16_t wqe_index;           /* basic block counter of the WQE */
+    uint16_t wqe_bbs;             /* basic blocks it takes */
+    uint32_t imm;                 /* as in the WQE, CPU order */
+
+    /* Destination. */
+    uint16_t dlid;
+    uint32_t dqpn, qkey;          /* UD, DC */
+    uint32_t xrc_srqn;
+    bool has_grh;                 /* UD: GRH lies in data[0..39] */
+    uint8_t sl;
+
+    /* The copy. */
+    uint64_t len, done;           /* bytes of the message */
+    Mlx5Side src, dst;
+    Mlx5Sge local[MLX5_OP_MAX_SGE];
+    Mlx5Sge remote[MLX5_OP_MAX_SGE]; /* the peer's: receive WQE or one rkey */
+    uint8_t data[MLX5_WQE_MAX];   /* inline bytes */
+
+    /* Atomics: executed once, then only the result travels. */
+    uint64_t swap_add, compare, swap_add_mask, compare_mask;
+    bool atomic_done;
+
+    /* Bound to the peer while it executes there. */
+    Mlx5Qp *peer;
+    QLIST_ENTRY(Mlx5Op) on_peer;
+    uint64_t peer_guid;           /* after load: to find peer again */
+    uint32_t peer_qpn;
+    bool has_recv;                /* a receive WQE of peer is ours */
+    bool recv_is_srq;
+    uint16_t recv_index;          /* its index, for the CQE */
+    uint32_t recv_srqn;
+
+    /* Retries. */
+    uint8_t rnr_left, retry_left;
+    int64_t wake_at;              /* MLX5_WAIT_RNR, _RETRY: virtual ns */
+    QTAILQ_ENTRY(Mlx5Op) timed;
+
+    Mlx5Waiter waiter;            /* MLX5_WAIT_FAULT */
+    Mlx5Hca *fault_hca;           /* whose fault it is */
+    bool fault_remote;
+};
+
+/* What running an operation led to. */
+typedef enum Mlx5OpResult {
+    MLX5_OP_DONE,                 /* finished, op->syndrome says how */
+    MLX5_OP_AGAIN,                /* slice used up */
+    MLX5_OP_WAIT,                 /* op->wait says for what */
+} Mlx5OpResult;
+
+/* Runs @op for at most *@budget bytes, which it counts down. */
+Mlx5OpResult mlx5_op_run(Mlx5Op *op, uint64_t *budget);
+/* Stops @op wherever it waits and unbinds it from its peer. */
+void mlx5_op_detach(Mlx5Op *op);
+
+Mlx5Op *mlx5_op_new(Mlx5Qp *qp);
+void mlx5_op_free(Mlx5Op *op);
+
+/* A timer of @op's wait has passed or its turn has come: run it again. */
+void mlx5_op_wake(Mlx5Op *op);
+
+extern const VMStateDescription vmstate_mlx5_op;
+
+#endif

@@ -1,0 +1,180 @@
+/*
+ * mlx5 queue pairs and shared receive queues
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef HW_RDMA_MLX5_QP_H
+#define HW_RDMA_MLX5_QP_H
+
+#include "mlx5-core.h"
+#include "mlx5-dma.h"
+#include "mlx5-op.h"
+
+enum Mlx5QpState {
+    MLX5_QPS_RST = 0,
+    MLX5_QPS_INIT = 1,
+    MLX5_QPS_RTR = 2,
+    MLX5_QPS_RTS = 3,
+    MLX5_QPS_SQER = 4,
+    MLX5_QPS_SQD = 5,
+    MLX5_QPS_ERR = 6,
+};
+
+enum Mlx5QpService {
+    MLX5_ST_RC = 0,
+    MLX5_ST_UC = 1,
+    MLX5_ST_UD = 2,
+    MLX5_ST_XRC = 3,
+    MLX5_ST_QP0 = 7,
+    MLX5_ST_QP1 = 8,
+    MLX5_ST_REG_UMR = 12,
+};
+
+enum Mlx5RqType {
+    MLX5_RQ_OWN = 0,
+    MLX5_RQ_SRQ = 1,
+    MLX5_RQ_NONE = 3,
+};
+
+struct Mlx5Qp {
+    Mlx5Obj obj;                  /* id: QPN */
+    Mlx5Hca *hca;
+    /*
+     * The context as the driver wrote it, fields replaced by each transition
+     * as the driver's masks say; what is not hot is read from here.
+     */
+    uint8_t qpc[MLX5_BYTES(qpc)];
+    uint8_t st;                   /* Mlx5QpService */
+    uint8_t state;                /* Mlx5QpState */
+    uint8_t rq_type;              /* Mlx5RqType */
+    uint32_t pd, uar_page, user_index;
+    uint64_t dbr_addr;            /* {RQ, SQ} counters, DMA address; 0: none */
+    uint32_t cqn_snd, cqn_rcv, srqn;
+    uint32_t remote_qpn;          /* connected services */
+    uint16_t dlid;
+    uint32_t qkey;
+
+    /* Queue memory: receive queue first, then the send queue. */
+    Mlx5Buf buf;
+    uint32_t rq_entries;          /* receive WQEs, power of two or 0 */
+    uint32_t rq_stride;           /* bytes of one */
+    uint32_t sq_bbs;              /* send queue's basic blocks, or 0 */
+    uint64_t sq_off;              /* bytes before the send queue */
+
+    uint16_t sq_pi, sq_ci;        /* basic blocks posted and completed */
+    uint16_t rq_pi, rq_ci;        /* receive WQEs posted and taken */
+
+    Mlx5Op *op;                   /* the send WQE in execution, or NULL */
+    QLIST_HEAD(, Mlx5Op) rx_ops;  /* operations of others bound to us */
+    bool rx_busy;                 /* our receive queue serves an operation */
+    bool drain_event;             /* SQD: tell when the send queue rests */
+    bool queued;                  /* on the HCA's run queue */
+    bool err_polled;              /* ERR: receive posts are looked for */
+    QTAILQ_ENTRY(Mlx5Qp) run;
+    QTAILQ_ENTRY(Mlx5Qp) err;
+    QTAILQ_HEAD(, Mlx5Op) turn;   /* operations that wait for rx_busy */
+};
+
+enum Mlx5SrqKind {
+    MLX5_SRQK_RMP,                /* what a verbs SRQ is with ISSI 1 */
+    MLX5_SRQK_XRC,
+    MLX5_SRQK_SRQ,                /* CREATE_SRQ, ISSI 0 */
+};
+
+struct Mlx5Srq {
+    Mlx5Obj obj;                  /* id: SRQN or RMPN */
+    uint8_t kind;                 /* Mlx5SrqKind */
+    uint8_t state;                /* 0 good, 1 error */
+    uint32_t pd, xrcd, cqn, user_index;
+    Mlx5Buf buf;
+    uint32_t entries, stride;
+    uint64_t dbr_addr;            /* counter of WQEs posted, 16 bits */
+    uint16_t pi, ci;              /* posted, taken */
+    uint16_t head;                /* index of the next WQE of the list */
+    uint16_t lwm;                 /* limit event armed when not 0 */
+    uint8_t raw[MLX5_BYTES(srqc)]; /* context as created */
+};
+
+/* Run queue, timers and counters of an HCA's queue pairs. */
+typedef struct Mlx5QpState {
+    Mlx5Hca *hca;
+    QTAILQ_HEAD(, Mlx5Qp) run;
+    QTAILQ_HEAD(, Mlx5Qp) err;    /* in ERR, receive posts are polled for */
+    QTAILQ_HEAD(, Mlx5Op) timed;  /* sorted by wake_at */
+    QEMUTimer *timer;             /* for the first of timed */
+    QEMUTimer *err_timer;
+    int64_t err_period;
+    QEMUBH *bh;
+    bool running;                 /* a slice is on: do not nest */
+    bool relink;                  /* loaded: operations look for their peers */
+    VMChangeStateEntry *vmstate;
+    GPtrArray *free_ops;          /* a few spare Mlx5Op */
+    uint32_t qp0, qp1;            /* QPNs of the special queue pairs, or 0 */
+} Mlx5QpState;
+
+void mlx5_qp_init(Mlx5Hca *h);
+void mlx5_qp_fini(Mlx5Hca *h);
+void mlx5_qp_destroy_all(Mlx5Hca *h);
+void mlx5_srq_destroy_all(Mlx5Hca *h);
+
+static inline Mlx5Qp *mlx5_qp_find(Mlx5Hca *h, uint32_t qpn)
+{
+    return (Mlx5Qp *)mlx5_table_get(&h->qps, qpn);
+}
+
+static inline Mlx5Srq *mlx5_srq_find(Mlx5Hca *h, uint32_t srqn)
+{
+    return (Mlx5Srq *)mlx5_table_get(&h->srqs, srqn);
+}
+
+/* mlx5-sched.c: who runs when. */
+void mlx5_sched_qp(Mlx5Qp *qp);             /* as soon as possible */
+void mlx5_sched_now(Mlx5Qp *qp);            /* from a doorbell: at once */
+void mlx5_sched_forget(Mlx5Qp *qp);
+void mlx5_sched_at(Mlx5Op *op, int64_t when);
+void mlx5_sched_untimed(Mlx5Op *op);
+void mlx5_sched_poll_err(Mlx5Qp *qp);
+
+/* mlx5-sq.c: the send queue. */
+/* Doorbell: takes the producer counter from the doorbell record, runs. */
+void mlx5_sq_doorbell(Mlx5Qp *qp);
+/* Runs send WQEs for at most *budget bytes; true: there is more to do. */
+bool mlx5_sq_run(Mlx5Qp *qp, uint64_t *budget);
+/* ERR and SQER: completes everything posted with the flush syndrome. */
+void mlx5_sq_flush(Mlx5Qp *qp);
+/* The operation in execution ended: its CQE, and on to the next WQE. */
+void mlx5_sq_complete(Mlx5Op *op);
+
+/* mlx5-rq.c: receive WQEs of queue pairs and shared receive queues. */
+typedef enum Mlx5RqResult {
+    MLX5_RQ_OK,
+    MLX5_RQ_EMPTY,
+    MLX5_RQ_ERROR,                /* malformed or unreadable */
+} Mlx5RqResult;
+/* Takes the next receive WQE of @qp for @op: op->remote[], op->recv_*. */
+Mlx5RqResult mlx5_rq_take(Mlx5Qp *qp, Mlx5Op *op);
+/*
+ * Completes the receive WQE that @op took. @syndrome 0: success, with the
+ * CQE opcode @cqe_opcode; otherwise an error completion.
+ */
+void mlx5_rq_complete(Mlx5Qp *qp, Mlx5Op *op, uint8_t cqe_opcode,
+                      uint8_t syndrome);
+/* ERR: completes all posted receive WQEs with the flush syndrome. */
+void mlx5_rq_flush(Mlx5Qp *qp);
+
+/* mlx5-qp.c: the state machine. */
+/* Moves to ERR (event @type unless 0), flushes, lets bound ops go. */
+void mlx5_qp_to_error(Mlx5Qp *qp, uint8_t event);
+/* Operations bound to @qp lose it; those with a receive WQE flush it. */
+void mlx5_qp_unbind_rx(Mlx5Qp *qp, bool flush);
+
+static inline bool mlx5_qp_can_receive(const Mlx5Qp *qp)
+{
+    return qp->state == MLX5_QPS_RTR || qp->state == MLX5_QPS_RTS ||
+           qp->state == MLX5_QPS_SQD || qp->state == MLX5_QPS_SQER;
+}
+
+extern const VMStateDescription vmstate_mlx5_qps, vmstate_mlx5_srqs;
+/* VMState roots: of Mlx5Hca */
+
+#endif
