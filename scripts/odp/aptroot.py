@@ -389,11 +389,13 @@ class AptRoot:
     def _resolve(self, root, names, drop):
         """['name=version'] that an empty system would need for names."""
         status = root.dir / 'state/status'
-        # apt takes a dropped package for one that is installed.
+        # apt takes a dropped package for one that is installed. Only with
+        # Multi-Arch: allowed does it meet a dependency on 'perl:any'.
         status.write_text(''.join(
             f'Package: {d.partition(":")[0]}\n'
             'Status: install ok installed\nMaintainer: none\n'
-            f'Architecture: {root.arch}\nVersion: 99999\n'
+            f'Architecture: {root.arch}\nMulti-Arch: allowed\n'
+            'Version: 99999\n'
             'Description: left out\n\n' for d in drop))
         try:
             # --print-uris with archives that are in no cache: lists all.
