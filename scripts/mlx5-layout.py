@@ -23,6 +23,8 @@ TABLE = TOP / 'hw/rdma/mlx5/mlx5-layout.h'
 SOURCES = ('hw/rdma/mlx5', 'tests/qtest/odp')
 USE = re.compile(r'\bMLX5_(?:GET|SET|GET64|SET64|ADDR|BITS)\(\s*[^,()]*'
                  r'(?:\([^()]*(?:\([^()]*\)[^()]*)*\)[^,()]*)*,\s*(\w+)\s*,\s*(\w+)\s*[,)]')
+# Names in tables of fields: MLX5_AT(struct, field), MLX5_CAP(struct, field, ...)
+ROWS = re.compile(r'\bMLX5_(?:AT|CAP)\(\s*(\w+)\s*,\s*(\w+)\s*[,)]')
 SIZE = re.compile(r'\bMLX5_BYTES\(\s*(\w+)\s*\)')
 ROW = re.compile(r'^\s*X\((\w+), (\w+), (0x[0-9a-f]+), (\d+)\)', re.M)
 SROW = re.compile(r'^\s*S\((\w+), (\d+)\)', re.M)
@@ -39,6 +41,8 @@ def used():
             text = path.read_text()
             fields.update(m.groups() for m in USE.finditer(text)
                           if m.group(1) not in ('s', 'st'))
+            fields.update(m.groups() for m in ROWS.finditer(text)
+                          if m.group(1) not in ('s', 'st'))
             structs.update(m.group(1) for m in SIZE.finditer(text)
                            if m.group(1) not in ('s', 'st'))
     return sorted(fields), sorted(structs)
@@ -48,6 +52,10 @@ def measure(header, fields, structs):
     """Bit offset and width of each field, byte size of each structure."""
     text = header.read_text()
     text = re.sub(r'^#include.*$', '', text, flags=re.M)
+    unsized = {(s, f) for s, body in re.findall(
+                   r'^struct mlx5_ifc_(\w+)_bits \{(.*?)^\};', text,
+                   re.M | re.S)
+               for f in re.findall(r'(\w+)\[\](?:\[\w+\])*;', body)}
     lines = ['#include <stddef.h>', '#include <stdio.h>',
              'typedef unsigned char u8;',
              'typedef unsigned int __be32; typedef unsigned short __be16;',
@@ -57,8 +65,9 @@ def measure(header, fields, structs):
              text, 'int main(void) {']
     for s, f in fields:
         t = f'struct mlx5_ifc_{s}_bits'
-        lines.append(f'printf("F {s} {f} %zu %zu\\n", offsetof({t}, {f}),'
-                     f' sizeof((({t} *)0)->{f}));')
+        m = f.replace('__', '.')
+        w = '(size_t)0' if (s, f) in unsized else f'sizeof((({t} *)0)->{m})'
+        lines.append(f'printf("F {s} {f} %zu %zu\\n", offsetof({t}, {m}), {w});')
     for s in structs:
         lines.append(f'printf("S {s} %zu\\n",'
                      f' sizeof(struct mlx5_ifc_{s}_bits) / 8);')

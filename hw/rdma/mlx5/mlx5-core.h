@@ -117,9 +117,11 @@ struct Mlx5Hca {
 
     /* Objects. */
     Mlx5Table pds, uars, xrcds, tds, eqs, cqs, mkeys, qps, srqs;
+    Mlx5Table q_counters;
     /* (one table per kind; other kinds add theirs here) */
 
-    struct Mlx5CmdState *cmd;     /* mlx5-cmd.c: queue, pages, HCA state */
+    struct Mlx5CmdState *cmd;     /* mlx5-cmd.c: the command queue */
+    struct Mlx5HcaState *hs;      /* mlx5-hca.c: HCA state, init segment */
     struct Mlx5EqState *eq;       /* mlx5-eq.c: who hears which event */
     struct Mlx5MkeyState *mk;     /* mlx5-mkey.c: special keys, memory used */
     struct Mlx5OdpState *odp;     /* mlx5-odp.c: pending page faults */

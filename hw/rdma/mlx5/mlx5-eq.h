@@ -56,8 +56,12 @@ void mlx5_eq_comp(Mlx5Hca *h, uint32_t eqn, uint32_t cqn);
 /* true: @eqn exists, so a CQ may name it. */
 bool mlx5_eq_valid(Mlx5Hca *h, uint32_t eqn);
 
-/* EQ doorbell in a UAR page: @arm (offset 0x40) or not (0x48). */
-void mlx5_eq_doorbell(Mlx5Hca *h, uint32_t value, bool arm);
+/*
+ * EQ doorbell in UAR page @uar: @arm (offset 0x40) or not (0x48). An EQ hears
+ * only the UAR page that its context names, so that a process cannot consume
+ * the kernel's events.
+ */
+void mlx5_eq_doorbell(Mlx5Hca *h, uint32_t uar, uint32_t value, bool arm);
 
 extern const VMStateDescription vmstate_mlx5_eqs;  /* of Mlx5Hca */
 

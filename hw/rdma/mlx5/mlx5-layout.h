@@ -6,6 +6,8 @@
  * aligned dword. Names are those of the Linux driver's interface description
  * (include/linux/mlx5/mlx5_ifc.h), which scripts/mlx5-layout.py reads to
  * write and to check the table below; only what our sources use is listed.
+ * A field of a structure within a structure is named outer__inner. The width
+ * of an array without a size is given as 0.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -33,6 +35,9 @@ enum { MLX5_FIELDS(MLX5_LAYOUT_FIELD_) MLX5_STRUCTS(MLX5_LAYOUT_SIZE_) };
 /* Address of a field that is a structure or an array of bytes. */
 #define MLX5_ADDR(p, s, f) \
     ((void *)((uintptr_t)(p) + MLX5_OFF_##s##_##f / 8))
+
+/* Byte offset of a field that starts at a byte. */
+#define MLX5_AT(s, f) (MLX5_OFF_##s##_##f / 8)
 
 /* A field of at most 32 bits. */
 #define MLX5_GET(p, s, f) \
