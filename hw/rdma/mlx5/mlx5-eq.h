@@ -45,6 +45,8 @@ bool mlx5_event(Mlx5Hca *h, uint8_t type, uint8_t sub_type,
                 const void *data, uint32_t len);
 /* Room left in the EQ that hears @type; 0 when none does. */
 uint32_t mlx5_event_room(Mlx5Hca *h, uint8_t type);
+/* true: some EQ hears @type, full or not. */
+bool mlx5_event_heard(Mlx5Hca *h, uint8_t type);
 /*
  * mlx5-odp.c asks to be called when room appears in the page-fault EQ
  * (consumer index moved).

@@ -61,11 +61,18 @@ bool mlx5_mkey_invalidate(Mlx5Hca *h, uint32_t key, uint32_t pd, uint32_t qpn,
  * A UMR work request: @wqe holds @len bytes from the control segment on,
  * @mkey is the control segment's key. The translation list comes inline or
  * from a data segment. Also memory-window binds, which are UMRs. Returns 0
- * or the CQE syndrome; *fault is set when its own list must be paged in.
+ * or the CQE syndrome.
+ *
+ * What a queue pair may do with an UMR is its context's business: the
+ * driver's UMR service reaches keys of every PD and may give them another
+ * one, and only queue pairs with fast registration enabled (kernel users) may
+ * write lists of DMA addresses; others bind keys to keys (KLM).
  */
 typedef struct Mlx5UmrCtx {
     uint32_t pd, qpn;
     uint32_t mkey;
+    bool service;                 /* service type MLX5_ST_REG_UMR */
+    bool fre;                     /* qpc.fre: fast registration enabled */
 } Mlx5UmrCtx;
 uint8_t mlx5_umr_execute(Mlx5Hca *h, const Mlx5UmrCtx *ctx,
                          const uint8_t *wqe, uint32_t len);
