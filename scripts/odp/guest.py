@@ -83,12 +83,14 @@ def parser():
 
 def find_qemu(named):
     """QEMU by --qemu, ODP_QEMU, or our build."""
-    if named is None:
+    option = '--qemu' if named else 'ODP_QEMU'
+    named = named or os.environ.get('ODP_QEMU')
+    if not named:
         from .build import emulator
         return emulator('aarch64')
     found = shutil.which(named)
     if found is None:
-        raise OdpError(f'--qemu {named}: there is no such program')
+        raise OdpError(f'{option} names {named}: there is no such program')
     return Path(found)
 
 

@@ -42,6 +42,9 @@ ENDED = 125
 #: A guest that has not said a word by then is hung (seconds).
 BOOT_LIMIT = 300
 
+#: Of the directories of runs.
+PREFIX = 'odp-guest-'
+
 PANIC = b'Kernel panic - not syncing'
 
 
@@ -137,6 +140,19 @@ def _die_with_parent():
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
+def _sweep():
+    """Remove what runs left that were killed without a chance to."""
+    for path in Path(tempfile.gettempdir()).glob(f'{PREFIX}*'):
+        with contextlib.suppress(OSError, ValueError):
+            if path.stat().st_uid == os.getuid():
+                os.kill(int((path / 'owner').read_text()), 0)
+                continue
+        with contextlib.suppress(OSError):
+            if path.stat().st_uid == os.getuid() and \
+                    (path / 'owner').exists():
+                shutil.rmtree(path, ignore_errors=True)
+
+
 class _Output:
     """One output stream of a command: passes bytes on until the mark."""
 
@@ -195,7 +211,9 @@ class Guest:
         self.stop()
 
     def start(self):
-        self.dir = Path(tempfile.mkdtemp(prefix='odp-guest-'))
+        _sweep()
+        self.dir = Path(tempfile.mkdtemp(prefix=PREFIX))
+        (self.dir / 'owner').write_text(str(os.getpid()))
         image.write_initrd(self.dir / 'initrd', self.config.layers,
                            self.config.copies)
         cmd = command_line(self.config, self.dir)
