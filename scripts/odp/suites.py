@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a test suite does. The list, with minutes, is the top meson.build's."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import tap
+from .build import Build, python_env
+from .common import SYSTEM_PYTHON, TOP, OdpError, build_dir, output
+from .tap import Result
+from .tree import Tree, overlay_files, patches
+from . import source
+
+FUNCTIONAL = TOP / 'tests/functional/odp'
+QTESTS = TOP / 'tests/qtest/odp/meson.build'
+
+#: QEMU's own qtests for what our patches touch, cheap ones.
+QEMU_QTESTS = ('qos-test', 'device-introspect-test', 'qmp-cmd-test',
+               'arm-cpu-features', 'test-hmp')
+
+
+@dataclass
+class Functional:
+    """A functional test and what its header says."""
+    path: Path
+    minutes: int = 5
+    long: bool = False
+    x86: bool = False
+
+    @property
+    def name(self):
+        return 'functional-' + self.path.stem[len('test_'):]
+
+
+def functional():
+    """The functional tests, sorted. A comment near the top of a test,
+    `# odp: minutes=N`, sets its budget; `long` keeps it for long runs,
+    `x86_64` asks for that emulator too."""
+    found = []
+    for path in sorted(FUNCTIONAL.glob('test_*.py')):
+        test = Functional(path)
+        head = '\n'.join(path.read_text().splitlines()[:40])
+        for line in re.findall(r'^# odp: *(.*)$', head, re.M):
+            for word in line.replace(',', ' ').split():
+                key, _, value = word.partition('=')
+                if key == 'minutes' and value.isdigit():
+                    test.minutes = int(value)
+                elif key == 'long':
+                    test.long = True
+                elif key == 'x86_64':
+                    test.x86 = True
+                else:
+                    raise OdpError(f'{path.name}: "# odp: {word}" is none of '
+                                   'minutes=N, long, x86_64')
+        found.append(test)
+    return found
+
+
+def builds_for(name):
+    """[(target, asan)] that the suite needs built first."""
+    if name == 'qtest-x86_64':
+        return [('x86_64', False)]
+    if name == 'qtest-asan':
+        return [('aarch64', True)]
+    if name.startswith('qtest'):
+        return [('aarch64', False)]
+    if name.startswith('functional-'):
+        needs = [('aarch64', False)]
+        if any(t.x86 for t in functional() if t.name == name):
+            needs.append(('x86_64', False))
+        return needs
+    return []
+
+
+def has_x86_qtests():
+    return QTESTS.exists() and re.search(
+        r"^\s*'[^']+': \[\[[^\]]*'x86_64'", QTESTS.read_text(), re.M)
+
+
+def results_file(name):
+    return build_dir('results', name + '.json')
+
+
+def run_suite(name):
+    """Run one suite; print its TAP and leave its results in
+    build/results/NAME.json. Returns the exit status."""
+    out = results_file(name)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.unlink(missing_ok=True)
+    if name.startswith('functional-'):
+        results = run_functional(name)
+    else:
+        results = SUITES[name]()
+    out.write_text(json.dumps([vars(r) for r in results], indent=1) + '\n')
+    sys.stdout.write(tap.render(results))
+    return 1 if any(r.outcome == 'fail' for r in results) else 0
+
+
+# -- style ------------------------------------------------------------------
+
+def style():
+    """QEMU's checkpatch over our files and over the series; SPDX lines."""
+    tree = Tree().prepare()
+    checkpatch = tree / 'scripts/checkpatch.pl'
+    results = []
+
+    def check(what, *args):
+        proc = subprocess.run([checkpatch, '--no-tree', '--terse', *args],
+                              cwd=tree, text=True, errors='replace',
+                              stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        lines = [line for line in proc.stdout.splitlines()
+                 if re.search(r'(ERROR|WARNING):', line)
+                 # A series has no say in MAINTAINERS.
+                 and 'need updating MAINTAINERS' not in line
+                 and 'added, moved or deleted' not in line]
+        bad = proc.returncode not in (0, 1) and proc.stdout or \
+            '\n'.join(lines[:30])
+        results.append(Result(what, 'fail' if bad else 'pass', bad))
+
+    for path in overlay_files():
+        text = (TOP / path).read_text()
+        if path.suffix in ('.c', '.h', '.S', '.inc'):
+            check(f'checkpatch {path}', '-f', path)
+        head = '\n'.join(text.splitlines()[:3])
+        ok = 'SPDX-License-Identifier: GPL-2.0-or-later' in head or \
+            path.name in ('trace-events',)
+        if not ok:
+            results.append(Result(f'SPDX {path}', 'fail',
+                                  'no SPDX line in the first three lines'))
+    for patch in patches(source.version_of(tree)):
+        check(f'checkpatch {patch.name}', patch)
+    for path in sorted((TOP / 'scripts').rglob('*.py')) + [TOP / 'odp']:
+        long = [n for n, line in enumerate(path.read_text().splitlines(), 1)
+                if len(line) > 80 or line != line.rstrip()]
+        results.append(Result(f'lines of {path.relative_to(TOP)}',
+                              'fail' if long else 'pass',
+                              f'too long or blank at the end: {long}'
+                              if long else ''))
+    return results
+
+
+# -- unit tests of odp ------------------------------------------------------
+
+def tools():
+    """unittest over tests/tools."""
+    with tempfile.TemporaryDirectory() as work:
+        proc = subprocess.run(
+            [SYSTEM_PYTHON, '-m', 'unittest', 'discover', '-v', '-s',
+             TOP / 'tests/tools'], cwd=work, text=True, errors='replace',
+            env=dict(os.environ, PYTHONPATH=str(TOP / 'scripts'),
+                     PYTHONDONTWRITEBYTECODE='1'),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    results = []
+    # "test_x (module.Class.test_x)" with perhaps a docstring, "... ok"
+    for m in re.finditer(r'^(test_\w+) \(([\w.]+)\)[^\n]*(?:\n[^\n]*?)?? \.\.\. '
+                         r'(?:.*\n)*?(ok|FAIL|ERROR|skipped .*)$',
+                         proc.stdout, re.M):
+        kind = {'ok': 'pass', 'FAIL': 'fail', 'ERROR': 'fail'}.get(m[3],
+                                                                  'skip')
+        results.append(Result(m[2], kind, m[3] if kind == 'skip' else ''))
+    if proc.returncode and not any(r.outcome == 'fail' for r in results) or \
+            not results:
+        results.append(Result('tools', 'fail', proc.stdout[-4000:]))
+    elif proc.returncode:
+        for r in results:
+            if r.outcome == 'fail':
+                r.note = proc.stdout[-4000:]
+                break
+    return results
+
+
+# -- qtests -----------------------------------------------------------------
+
+def inner_tests(build, suite=None, names=None, env=None, jobs=2):
+    """Run tests of a QEMU build directory through its meson; results of
+    their single test points."""
+    meson = build.dir / 'pyvenv/bin/meson'
+    args = [meson, 'test', '-C', build.dir, '--no-rebuild', '-q',
+            '--num-processes', str(jobs)]
+    full_env = {**python_env(), **(env or {})}
+    listed = json.loads(output([meson, 'introspect', '--tests', build.dir],
+                               env=full_env))
+    if suite:
+        wanted = [t['name'] for t in listed
+                  if suite in [s.rpartition(':')[2] for s in t['suite']]]
+    else:
+        wanted = [t['name'] for t in listed if t['name'] in names]
+        missing = set(names) - set(wanted)
+        if missing:
+            return [Result(n, 'fail', 'QEMU has no such test')
+                    for n in sorted(missing)]
+    if not wanted:
+        return []
+    log = build.dir / 'meson-logs/testlog.json'
+    log.unlink(missing_ok=True)
+    proc = subprocess.run([str(a) for a in args + wanted], text=True,
+                          errors='replace',
+                          env=dict(os.environ, **full_env),
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    if not log.exists():
+        return [Result('meson test', 'fail', proc.stdout[-4000:])]
+    results = []
+    for line in log.read_text().splitlines():
+        entry = json.loads(line)
+        name = entry['name'].rpartition(' / ')[2] \
+            if ' / ' in entry['name'] else entry['name']
+        status = None if entry['result'] == 'TIMEOUT' else \
+            entry.get('returncode', 0)
+        points = tap.parse(entry.get('stdout', ''), name, status)
+        worst = [p for p in points if p.outcome == 'fail']
+        if worst:
+            text = (entry.get('stderr') or '').strip()
+            # What TAP itself says of the failure, then what QEMU said.
+            said = [s for s in entry.get('stdout', '').splitlines()
+                    if s.startswith(('#', 'Bail'))][-15:]
+            worst[-1].note = '\n'.join(
+                [worst[-1].note] + said + text.splitlines()[-40:]).strip()
+        elif entry['result'] not in ('OK', 'SKIP', 'EXPECTEDFAIL'):
+            points.append(Result(name, 'fail', entry['result']))
+        for p in points:
+            if not p.name.startswith(name):
+                p.name = f'{name}:{p.name}'
+        results += points
+    return results
+
+
+def qtest(target, asan=False):
+    build = Build(target, 'minimal', asan)
+    env = {}
+    if asan:
+        env = {'ASAN_OPTIONS': 'detect_leaks=0:abort_on_error=1:'
+                               'detect_stack_use_after_return=0'}
+    return inner_tests(build, suite='odp-' + target, env=env)
+
+
+def qtest_qemu():
+    build = Build('aarch64', 'minimal')
+    return inner_tests(
+        build, names=[f'qtest-aarch64/{n}' for n in QEMU_QTESTS])
+
+
+# -- functional -------------------------------------------------------------
+
+def run_functional(name):
+    """One tests/functional/odp/test_*.py."""
+    test = next(t for t in functional() if t.name == name)
+    log = build_dir('results', name + '.log')
+    env = dict(os.environ, PYTHONPATH=str(TOP / 'scripts'),
+               PYTHONDONTWRITEBYTECODE='1', ODP_TOP=str(TOP),
+               ODP_QEMU=str(Build('aarch64').binary))
+    if test.x86:
+        env['ODP_QEMU_X86_64'] = str(Build('x86_64').binary)
+    with open(log, 'w') as err:
+        proc = subprocess.run([SYSTEM_PYTHON, test.path], cwd=TOP, env=env,
+                              text=True, errors='replace',
+                              stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=err)
+    results = tap.parse(proc.stdout, name, proc.returncode)
+    with open(log, 'a') as out:
+        out.write('\n-- stdout --\n' + proc.stdout)
+    failed = [r for r in results if r.outcome == 'fail']
+    if failed:
+        tail = log.read_text().split('\n-- stdout --\n')[0].splitlines()[-40:]
+        said = [s for s in proc.stdout.splitlines() if s.startswith('#')][-20:]
+        failed[-1].note = '\n'.join([failed[-1].note] + said + tail).strip()
+    return results
+
+
+def clean_root():
+    """scripts/clean-root-test in a fresh Debian 12."""
+    log = build_dir('results', 'clean-root.log')
+    with open(log, 'w') as out:
+        start = time.monotonic()
+        proc = subprocess.run([TOP / 'scripts/clean-root-test'], cwd=TOP,
+                              stdin=subprocess.DEVNULL, text=True,
+                              stdout=subprocess.PIPE, stderr=out)
+        used = (time.monotonic() - start) / 60
+    results = tap.parse(proc.stdout, 'clean-root', proc.returncode)
+    failed = [r for r in results if r.outcome == 'fail']
+    if failed:
+        failed[-1].note = f'{used:.0f} min; {log}\n' + '\n'.join(
+            log.read_text().splitlines()[-30:])
+    return results
+
+
+SUITES = {
+    'style': style,
+    'tools': tools,
+    'qtest-aarch64': lambda: qtest('aarch64'),
+    'qtest-x86_64': lambda: qtest('x86_64'),
+    'qtest-qemu': qtest_qemu,
+    'qtest-asan': lambda: qtest('aarch64', asan=True),
+    'clean-root': clean_root,
+}
