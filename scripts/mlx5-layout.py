@@ -24,7 +24,7 @@ SOURCES = ('hw/rdma/mlx5', 'tests/qtest/odp')
 USE = re.compile(r'\bMLX5_(?:GET|SET|GET64|SET64|ADDR|BITS)\(\s*[^,()]*'
                  r'(?:\([^()]*(?:\([^()]*\)[^()]*)*\)[^,()]*)*,\s*(\w+)\s*,\s*(\w+)\s*[,)]')
 # Names in tables of fields: MLX5_AT(struct, field), MLX5_CAP(struct, field, ...)
-ROWS = re.compile(r'\bMLX5_(?:AT|CAP)\(\s*(\w+)\s*,\s*(\w+)\s*[,)]')
+ROWS = re.compile(r'\bMLX5_(?:AT|CAP|FLD)\(\s*(\w+)\s*,\s*(\w+)\s*[,)]')
 SIZE = re.compile(r'\bMLX5_BYTES\(\s*(\w+)\s*\)')
 ROW = re.compile(r'^\s*X\((\w+), (\w+), (0x[0-9a-f]+), (\d+)\)', re.M)
 SROW = re.compile(r'^\s*S\((\w+), (\d+)\)', re.M)
@@ -51,6 +51,9 @@ def used():
 def measure(header, fields, structs):
     """Bit offset and width of each field, byte size of each structure."""
     text = header.read_text()
+    fpga = header.with_name('mlx5_ifc_fpga.h')
+    if fpga.exists():
+        text = fpga.read_text() + text
     text = re.sub(r'^#include.*$', '', text, flags=re.M)
     unsized = {(s, f) for s, body in re.findall(
                    r'^struct mlx5_ifc_(\w+)_bits \{(.*?)^\};', text,
@@ -60,6 +63,7 @@ def measure(header, fields, structs):
              'typedef unsigned char u8;',
              'typedef unsigned int __be32; typedef unsigned short __be16;',
              'typedef unsigned long long __be64; typedef unsigned int u32;',
+             '#define DECLARE_FLEX_ARRAY(t, n) struct { struct {} e_##n; t n[]; }',
              '#define BIT(n) (1UL << (n))', '#define BIT_ULL(n) (1ULL << (n))',
              '#define GENMASK(h, l) (((~0UL) << (l)) & (~0UL >> (63 - (h))))',
              text, 'int main(void) {']

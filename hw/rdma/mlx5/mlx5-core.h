@@ -128,6 +128,8 @@ struct Mlx5Hca {
     struct Mlx5QpState *qp;       /* mlx5-qp.c: run queue, timers */
     struct Mlx5CapState *caps;    /* mlx5-caps.c: current capabilities */
 
+    uint32_t special_qpn[2];      /* migration: QPNs of QP0 and QP1 */
+
     Mlx5Port port;
     Mlx5Fabric *fabric;           /* mlx5-fabric.c: whom this HCA reaches */
     QLIST_ENTRY(Mlx5Hca) on_fabric;

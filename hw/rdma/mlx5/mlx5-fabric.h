@@ -33,6 +33,8 @@ void mlx5_fabric_join(Mlx5Hca *h);
 void mlx5_fabric_leave(Mlx5Hca *h);
 /* The HCA that answers to a unicast LID, or NULL. */
 Mlx5Hca *mlx5_fabric_by_lid(Mlx5Hca *from, uint16_t lid);
+/* ... or whose port GUID is @guid; ... */
+Mlx5Hca *mlx5_fabric_by_guid(Mlx5Hca *from, uint64_t guid);
 /* ... or to a GID (16 bytes). */
 Mlx5Hca *mlx5_fabric_by_gid(Mlx5Hca *from, const uint8_t gid[16]);
 

@@ -18,9 +18,145 @@
 
 /* BEGIN TABLE (scripts/mlx5-layout.py --write) */
 #define MLX5_FIELDS(X) \
+    X(ads, ack_timeout, 0x40, 5) \
+    X(ads, pkey_index, 0x10, 16) \
+    X(ads, rlid, 0x30, 16) \
+    X(ads, sl, 0x124, 4) \
+    X(ads, vhca_port_num, 0x128, 8) \
+    X(alloc_pd_out, pd, 0x48, 24) \
+    X(alloc_q_counter_out, counter_set_id, 0x58, 8) \
+    X(alloc_transport_domain_out, transport_domain, 0x48, 24) \
+    X(alloc_uar_out, uar, 0x48, 24) \
+    X(alloc_xrcd_out, xrcd, 0x48, 24) \
+    X(arm_xrc_srq_in, lwm, 0x70, 16) \
+    X(arm_xrc_srq_in, xrc_srqn, 0x48, 24) \
+    X(create_qp_in, qpc, 0xc0, 1856) \
+    X(create_qp_in, wq_umem_valid, 0x860, 1) \
+    X(create_qp_out, qpn, 0x48, 24) \
+    X(create_rmp_in, ctx, 0x100, 1920) \
+    X(create_rmp_out, rmpn, 0x48, 24) \
+    X(create_xrc_srq_in, xrc_srq_context_entry, 0x80, 512) \
+    X(create_xrc_srq_in, xrc_srq_umem_valid, 0x2e0, 1) \
+    X(create_xrc_srq_out, xrc_srqn, 0x48, 24) \
+    X(dealloc_pd_in, pd, 0x48, 24) \
+    X(dealloc_q_counter_in, counter_set_id, 0x58, 8) \
+    X(dealloc_transport_domain_in, transport_domain, 0x48, 24) \
+    X(dealloc_uar_in, uar, 0x48, 24) \
+    X(dealloc_xrcd_in, xrcd, 0x48, 24) \
+    X(modify_rmp_in, ctx, 0x100, 1920) \
+    X(qpc, atomic_mode, 0x48c, 4) \
+    X(qpc, counter_set_id, 0x60, 8) \
+    X(qpc, cqn_rcv, 0x4e8, 24) \
+    X(qpc, cqn_snd, 0x3e8, 24) \
+    X(qpc, dbr_addr, 0x500, 64) \
+    X(qpc, deth_sqpn, 0x408, 24) \
+    X(qpc, fre, 0x394, 1) \
+    X(qpc, hw_rq_counter, 0x5c0, 32) \
+    X(qpc, hw_sq_wqebb_counter, 0x5a0, 16) \
+    X(qpc, log_ack_req_freq, 0x380, 4) \
+    X(qpc, log_msg_max, 0x43, 5) \
+    X(qpc, log_page_size, 0xa3, 5) \
+    X(qpc, log_rq_size, 0x49, 4) \
+    X(qpc, log_rq_stride, 0x4d, 3) \
+    X(qpc, log_rra_max, 0x488, 3) \
+    X(qpc, log_sq_size, 0x51, 4) \
+    X(qpc, log_sra_max, 0x388, 3) \
+    X(qpc, min_rnr_nak, 0x4a3, 5) \
+    X(qpc, mtu, 0x40, 3) \
+    X(qpc, next_rcv_psn, 0x4a8, 24) \
+    X(qpc, next_send_psn, 0x3c8, 24) \
+    X(qpc, no_sq, 0x50, 1) \
+    X(qpc, page_offset, 0x494, 6) \
+    X(qpc, pd, 0x28, 24) \
+    X(qpc, pm_state, 0x13, 2) \
+    X(qpc, primary_address_path, 0xc0, 352) \
+    X(qpc, q_key, 0x540, 32) \
+    X(qpc, rae, 0x492, 1) \
+    X(qpc, remote_qpn, 0xa8, 24) \
+    X(qpc, retry_count, 0x38d, 3) \
+    X(qpc, rlky, 0x5b, 1) \
+    X(qpc, rnr_retry, 0x390, 3) \
+    X(qpc, rq_type, 0x565, 3) \
+    X(qpc, rre, 0x490, 1) \
+    X(qpc, rwe, 0x491, 1) \
+    X(qpc, srqn_rmpn_xrqn, 0x568, 24) \
+    X(qpc, st, 0x8, 8) \
+    X(qpc, state, 0x0, 4) \
+    X(qpc, sw_rq_counter, 0x5e0, 32) \
+    X(qpc, sw_sq_wqebb_counter, 0x5b0, 16) \
+    X(qpc, uar_page, 0x68, 24) \
+    X(qpc, user_index, 0x88, 24) \
+    X(query_q_counter_in, clear, 0xc0, 1) \
+    X(query_q_counter_in, counter_set_id, 0xf8, 8) \
+    X(query_q_counter_in, other_vport, 0x40, 1) \
+    X(query_q_counter_out, duplicate_request, 0x200, 32) \
+    X(query_q_counter_out, implied_nak_seq_err, 0x2c0, 32) \
+    X(query_q_counter_out, local_ack_timeout_err, 0x300, 32) \
+    X(query_q_counter_out, out_of_buffer, 0x180, 32) \
+    X(query_q_counter_out, out_of_sequence, 0x1c0, 32) \
+    X(query_q_counter_out, packet_seq_err, 0x280, 32) \
+    X(query_q_counter_out, req_cqe_error, 0x4a0, 32) \
+    X(query_q_counter_out, req_cqe_flush_error, 0x600, 32) \
+    X(query_q_counter_out, req_remote_access_errors, 0x540, 32) \
+    X(query_q_counter_out, req_remote_invalid_request, 0x500, 32) \
+    X(query_q_counter_out, req_rnr_retries_exceeded, 0x380, 32) \
+    X(query_q_counter_out, req_transport_retries_exceeded, 0x5a0, 32) \
+    X(query_q_counter_out, resp_cqe_error, 0x480, 32) \
+    X(query_q_counter_out, resp_cqe_flush_error, 0x5e0, 32) \
+    X(query_q_counter_out, resp_local_length_error, 0x3c0, 32) \
+    X(query_q_counter_out, resp_remote_access_errors, 0x560, 32) \
+    X(query_q_counter_out, rnr_nak_retry_err, 0x240, 32) \
+    X(query_q_counter_out, rx_atomic_requests, 0x100, 32) \
+    X(query_q_counter_out, rx_read_requests, 0xc0, 32) \
+    X(query_q_counter_out, rx_write_requests, 0x80, 32) \
+    X(query_qp_out, qpc, 0xc0, 1856) \
+    X(query_rmp_out, rmp_context, 0x100, 1920) \
+    X(query_special_contexts_out, dump_fill_mkey, 0x40, 32) \
+    X(query_special_contexts_out, null_mkey, 0x80, 32) \
+    X(query_special_contexts_out, resd_lkey, 0x60, 32) \
+    X(query_special_contexts_out, terminate_scatter_list_mkey, 0xa0, 32) \
+    X(query_xrc_srq_out, xrc_srq_context_entry, 0x80, 512) \
+    X(rmp_bitmask, lwm, 0x3f, 1) \
+    X(rmpc, state, 0x8, 4) \
+    X(rmpc, wq, 0x180, 1536) \
+    X(rst2init_qp_in, opt_param_mask, 0x80, 32) \
+    X(rst2init_qp_in, qpc, 0xc0, 1856) \
+    X(rst2init_qp_in, qpn, 0x48, 24) \
+    X(srqc, dbr_addr, 0x140, 64) \
+    X(wq, dbr_addr, 0x80, 64) \
+    X(wq, log_wq_pg_sz, 0x113, 5) \
+    X(wq, log_wq_stride, 0x10c, 4) \
+    X(wq, log_wq_sz, 0x11b, 5) \
+    X(wq, lwm, 0x30, 16) \
+    X(wq, page_offset, 0x2b, 5) \
+    X(wq, pd, 0x48, 24) \
+    X(wq, wq_umem_valid, 0x121, 1) \
+    X(xrc_srqc, cqn, 0x48, 24) \
+    X(xrc_srqc, log_page_size, 0x82, 6) \
+    X(xrc_srqc, log_rq_stride, 0x25, 3) \
+    X(xrc_srqc, log_xrc_srq_size, 0x4, 4) \
+    X(xrc_srqc, lwm, 0xe0, 16) \
+    X(xrc_srqc, page_offset, 0x40, 6) \
+    X(xrc_srqc, pd, 0xc8, 24) \
+    X(xrc_srqc, state, 0x0, 4) \
+    X(xrc_srqc, user_index, 0x88, 24) \
+    X(xrc_srqc, xrcd, 0x28, 24) \
     /* end */
 
 #define MLX5_STRUCTS(S) \
+    S(ads, 44) \
+    S(create_qp_in, 272) \
+    S(create_rmp_in, 272) \
+    S(create_xrc_srq_in, 272) \
+    S(modify_rmp_in, 272) \
+    S(qp_2rst_in, 16) \
+    S(qpc, 232) \
+    S(query_q_counter_out, 256) \
+    S(query_rmp_out, 272) \
+    S(query_special_contexts_out, 32) \
+    S(rst2init_qp_in, 272) \
+    S(srqc, 64) \
+    S(xrc_srqc, 64) \
     /* end */
 /* END TABLE */
 
@@ -38,6 +174,9 @@ enum { MLX5_FIELDS(MLX5_LAYOUT_FIELD_) MLX5_STRUCTS(MLX5_LAYOUT_SIZE_) };
 
 /* Byte offset of a field that starts at a byte. */
 #define MLX5_AT(s, f) (MLX5_OFF_##s##_##f / 8)
+
+/* A field as data: bit offset, width. */
+#define MLX5_FLD(s, f) MLX5_OFF_##s##_##f, MLX5_WIDTH_##s##_##f
 
 /* A field of at most 32 bits. */
 #define MLX5_GET(p, s, f) \

@@ -66,7 +66,11 @@ struct Mlx5Op {
     uint32_t dqpn, qkey;          /* UD, DC */
     uint32_t xrc_srqn;
     bool has_grh;                 /* UD: GRH lies in data[0..39] */
+    uint8_t grh_left;             /* bytes of it still to be written */
+    bool agent, agent_to_sm;      /* for a management agent of the device */
     uint8_t sl;
+    uint16_t src_lid;             /* as the receiver's CQE tells */
+    uint32_t src_qpn;
 
     /* The copy. */
     uint64_t len, done;           /* bytes of the message */
@@ -86,33 +90,75 @@ struct Mlx5Op {
     uint32_t peer_qpn;
     bool has_recv;                /* a receive WQE of peer is ours */
     bool recv_is_srq;
+    uint8_t dst_nrecv;            /* its scatter list's length */
     uint16_t recv_index;          /* its index, for the CQE */
     uint32_t recv_srqn;
+    uint32_t remote_pd;           /* whose keys remote[] are: QP's or SRQ's */
+    uint32_t recv_user_index;     /* the SRQ's, for XRC */
+    uint32_t recv_cqn;            /* where the receive completes */
 
     /* Retries. */
     uint8_t rnr_left, retry_left;
     int64_t wake_at;              /* MLX5_WAIT_RNR, _RETRY: virtual ns */
-    QTAILQ_ENTRY(Mlx5Op) timed;
+    QTAILQ_ENTRY(Mlx5Op) timed;   /* or on turn_of's list of waiters */
+    Mlx5Qp *turn_of;
 
     Mlx5Waiter waiter;            /* MLX5_WAIT_FAULT */
     Mlx5Hca *fault_hca;           /* whose fault it is */
-    bool fault_remote;
+    bool fault_remote;            /* the fault was on the peer's side */
+    bool fault_failed;            /* it was resumed with an error */
+    bool lost;                    /* the peer left in mid-operation */
 };
 
 /* What running an operation led to. */
 typedef enum Mlx5OpResult {
     MLX5_OP_DONE,                 /* finished, op->syndrome says how */
+    MLX5_OP_GO,                   /* next state */
     MLX5_OP_AGAIN,                /* slice used up */
     MLX5_OP_WAIT,                 /* op->wait says for what */
 } Mlx5OpResult;
 
+static inline bool mlx5_opcode_is_send(uint8_t opcode)
+{
+    return opcode == MLX5_OP_SEND || opcode == MLX5_OP_SEND_IMM ||
+           opcode == MLX5_OP_SEND_INVAL;
+}
+
+static inline bool mlx5_opcode_is_atomic(uint8_t opcode)
+{
+    return opcode == MLX5_OP_ATOMIC_CS || opcode == MLX5_OP_ATOMIC_FA ||
+           opcode == MLX5_OP_ATOMIC_MASKED_CS ||
+           opcode == MLX5_OP_ATOMIC_MASKED_FA;
+}
+
 /* Runs @op for at most *@budget bytes, which it counts down. */
 Mlx5OpResult mlx5_op_run(Mlx5Op *op, uint64_t *budget);
+/*
+ * mlx5-transport.c: what happens at the peer before and after the copy.
+ * begin() finds the peer, checks what it allows, takes its receive WQE and
+ * sets the copy up; finish() completes there.
+ */
+Mlx5OpResult mlx5_transport_begin(Mlx5Op *op);
+Mlx5OpResult mlx5_transport_finish(Mlx5Op *op);
+/*
+ * Memory at one end cannot be reached: @remote says which. Sets the
+ * requester's syndrome and does what the service prescribes at the peer.
+ */
+Mlx5OpResult mlx5_transport_fail(Mlx5Op *op, bool remote);
+/* Binds to @peer for the time of execution, and unbinds. */
+void mlx5_op_bind(Mlx5Op *op, Mlx5Qp *peer);
+void mlx5_op_unbind(Mlx5Op *op);
 /* Stops @op wherever it waits and unbinds it from its peer. */
 void mlx5_op_detach(Mlx5Op *op);
 
 Mlx5Op *mlx5_op_new(Mlx5Qp *qp);
 void mlx5_op_free(Mlx5Op *op);
+
+/* The peer resets, errs or is destroyed; called for each op bound to it. */
+void mlx5_op_lost_peer(Mlx5Op *op);
+
+/* After load: finds the peer again and waits on. */
+void mlx5_op_relink(Mlx5Op *op);
 
 /* A timer of @op's wait has passed or its turn has come: run it again. */
 void mlx5_op_wake(Mlx5Op *op);

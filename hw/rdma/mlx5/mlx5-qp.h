@@ -10,7 +10,7 @@
 #include "mlx5-dma.h"
 #include "mlx5-op.h"
 
-enum Mlx5QpState {
+enum Mlx5QpStateNr {
     MLX5_QPS_RST = 0,
     MLX5_QPS_INIT = 1,
     MLX5_QPS_RTR = 2,
@@ -45,7 +45,7 @@ struct Mlx5Qp {
      */
     uint8_t qpc[MLX5_BYTES(qpc)];
     uint8_t st;                   /* Mlx5QpService */
-    uint8_t state;                /* Mlx5QpState */
+    uint8_t state;                /* Mlx5QpStateNr */
     uint8_t rq_type;              /* Mlx5RqType */
     uint32_t pd, uar_page, user_index;
     uint64_t dbr_addr;            /* {RQ, SQ} counters, DMA address; 0: none */
@@ -65,9 +65,13 @@ struct Mlx5Qp {
     uint16_t rq_pi, rq_ci;        /* receive WQEs posted and taken */
 
     Mlx5Op *op;                   /* the send WQE in execution, or NULL */
+    int32_t nops;                 /* 1 when there is one, for migration */
     QLIST_HEAD(, Mlx5Op) rx_ops;  /* operations of others bound to us */
     bool rx_busy;                 /* our receive queue serves an operation */
-    bool drain_event;             /* SQD: tell when the send queue rests */
+    bool sq_busy;                 /* a send WQE is being worked on right now */
+    bool orphan;                  /* a shared receive WQE was taken for a */
+    uint16_t orphan_index;        /* message that never came to its end */
+    uint32_t orphan_cqn, orphan_user_index;
     bool queued;                  /* on the HCA's run queue */
     bool err_polled;              /* ERR: receive posts are looked for */
     QTAILQ_ENTRY(Mlx5Qp) run;
@@ -92,7 +96,7 @@ struct Mlx5Srq {
     uint16_t pi, ci;              /* posted, taken */
     uint16_t head;                /* index of the next WQE of the list */
     uint16_t lwm;                 /* limit event armed when not 0 */
-    uint8_t raw[MLX5_BYTES(srqc)]; /* context as created */
+    uint8_t raw[MLX5_BYTES(srqc)]; /* context as created (of a RMP: its WQ) */
 };
 
 /* Run queue, timers and counters of an HCA's queue pairs. */
@@ -110,6 +114,7 @@ typedef struct Mlx5QpState {
     VMChangeStateEntry *vmstate;
     GPtrArray *free_ops;          /* a few spare Mlx5Op */
     uint32_t qp0, qp1;            /* QPNs of the special queue pairs, or 0 */
+    uint32_t half_uar, half;      /* first half of a split CQ doorbell */
 } Mlx5QpState;
 
 void mlx5_qp_init(Mlx5Hca *h);
@@ -159,6 +164,11 @@ Mlx5RqResult mlx5_rq_take(Mlx5Qp *qp, Mlx5Op *op);
  */
 void mlx5_rq_complete(Mlx5Qp *qp, Mlx5Op *op, uint8_t cqe_opcode,
                       uint8_t syndrome);
+/*
+ * The message that @op took a receive WQE for will not come to its end. The
+ * WQE serves the next message, or is flushed when @qp errs.
+ */
+void mlx5_rq_abort(Mlx5Qp *qp, Mlx5Op *op);
 /* ERR: completes all posted receive WQEs with the flush syndrome. */
 void mlx5_rq_flush(Mlx5Qp *qp);
 
@@ -173,6 +183,16 @@ static inline bool mlx5_qp_can_receive(const Mlx5Qp *qp)
     return qp->state == MLX5_QPS_RTR || qp->state == MLX5_QPS_RTS ||
            qp->state == MLX5_QPS_SQD || qp->state == MLX5_QPS_SQER;
 }
+
+/* The QPN that packets of @qp carry as their source. */
+uint32_t mlx5_qp_wire_qpn(const Mlx5Qp *qp);
+
+/*
+ * mlx5-gsi.c: a reply of a management agent at (@slid, @src_qpn, QP 0 or 1)
+ * to whoever of @h sent as @dst_qpn. Lost when there is no receive WQE.
+ */
+void mlx5_mad_deliver(Mlx5Hca *h, uint16_t slid, uint32_t src_qpn,
+                      uint32_t dst_qpn, const uint8_t mad[256]);
 
 extern const VMStateDescription vmstate_mlx5_qps, vmstate_mlx5_srqs;
 /* VMState roots: of Mlx5Hca */

@@ -1,0 +1,101 @@
+/*
+ * mlx5 UAR pages: which doorbell, for whom
+ *
+ * Offsets within a UAR page (Linux: include/linux/mlx5/{cq,driver}.h,
+ * drivers/.../mlx5/core/eq.c): CQ 0x20, EQ 0x40 and 0x48, send queues from
+ * 0x800 on in registers of 256 bytes, of which the first 8 bytes ring.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "qemu/osdep.h"
+#include "mlx5-core.h"
+#include "mlx5-cq.h"
+#include "mlx5-doorbell.h"
+#include "mlx5-eq.h"
+#include "mlx5-qp.h"
+#include "trace.h"
+
+enum {
+    UAR_CQ = 0x20,
+    UAR_EQ_ARM = 0x40,
+    UAR_EQ_CI = 0x48,
+    UAR_SQ = 0x800,
+    UAR_SQ_REG = 0x100,
+};
+
+static void mlx5_uar_sq(Mlx5Hca *h, uint32_t uar, uint32_t qpn_ds)
+{
+    Mlx5Qp *qp = mlx5_qp_find(h, qpn_ds >> 8);
+
+    if (!qp || qp->uar_page != uar) {
+        mlx5_guest_error(h, "send doorbell for QP 0x%x in UAR 0x%x, which is "
+                         "not its own", qpn_ds >> 8, uar);
+        return;
+    }
+    mlx5_sq_doorbell(qp);
+}
+
+static void mlx5_uar_cq(Mlx5Hca *h, uint32_t uar, uint64_t value)
+{
+    uint32_t cqn = value & 0xffffff;
+    Mlx5Cq *cq = mlx5_cq_find(h, cqn);
+
+    if (!cq || cq->uar_page != uar) {
+        mlx5_guest_error(h, "doorbell for CQ 0x%x in UAR 0x%x, which is not "
+                         "its own", cqn, uar);
+        return;
+    }
+    mlx5_cq_doorbell(h, value);
+}
+
+void mlx5_uar_write(Mlx5Hca *h, uint32_t uar, uint32_t off, uint64_t value,
+                    unsigned size)
+{
+    Mlx5QpState *s = h->qp;
+    uint8_t bytes[8];
+    uint32_t hi, lo;
+
+    if (!mlx5_table_get(&h->uars, uar)) {
+        mlx5_guest_error(h, "doorbell in UAR 0x%x, which is not allocated",
+                         uar);
+        return;
+    }
+    trace_mlx5_doorbell(h->name, uar, off, value, size);
+    stq_le_p(bytes, value);
+    hi = ldl_be_p(bytes);
+
+    if (size == 4) {
+        /* A CPU that cannot write 8 bytes at once writes the halves in order. */
+        if (off == UAR_EQ_ARM || off == UAR_EQ_CI) {
+            mlx5_eq_doorbell(h, uar, hi, off == UAR_EQ_ARM);
+        } else if (off == UAR_CQ) {
+            s->half_uar = uar;
+            s->half = hi;
+        } else if (off == UAR_CQ + 4 && s->half_uar == uar) {
+            mlx5_uar_cq(h, uar, (uint64_t)s->half << 32 | hi);
+        } else if (off >= UAR_SQ && off % UAR_SQ_REG == 4) {
+            mlx5_uar_sq(h, uar, hi);
+        }
+        return;
+    }
+    if (size != 8) {
+        mlx5_guest_error(h, "doorbell of %u bytes", size);
+        return;
+    }
+    lo = ldl_be_p(bytes + 4);
+    switch (off) {
+    case UAR_CQ:
+        mlx5_uar_cq(h, uar, (uint64_t)hi << 32 | lo);
+        break;
+    case UAR_EQ_ARM:
+    case UAR_EQ_CI:
+        mlx5_eq_doorbell(h, uar, hi, off == UAR_EQ_ARM);
+        break;
+    default:
+        if (off >= UAR_SQ && off % UAR_SQ_REG == 0) {
+            mlx5_uar_sq(h, uar, lo);
+        }
+        /* The rest of a BlueFlame register repeats what is in the queue. */
+        break;
+    }
+}
