@@ -13,6 +13,7 @@ import tty
 from pathlib import Path
 
 from . import image, kernel, machine
+from .build import emulator
 from .cli import Parser
 from .common import OdpError, say
 
@@ -83,14 +84,11 @@ def parser():
 
 def find_qemu(named):
     """QEMU by --qemu, ODP_QEMU, or our build."""
-    option = '--qemu' if named else 'ODP_QEMU'
-    named = named or os.environ.get('ODP_QEMU')
-    if not named:
-        from .build import emulator
+    if named is None:
         return emulator('aarch64')
     found = shutil.which(named)
     if found is None:
-        raise OdpError(f'{option} names {named}: there is no such program')
+        raise OdpError(f'--qemu {named}: there is no such program')
     return Path(found)
 
 

@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What our functional tests share: guests, TAP output, kernel logs.
+
+    class Probe(odptest.GuestTest):
+        hca = 1
+        def test_devinfo(self):
+            self.assertIn('PORT_ACTIVE', self.sh('ibv_devinfo'))
+
+    odptest.main(__name__)
+
+One guest is booted for a class and serves all of its tests. After each test
+the kernel's log is looked through: a warning, an oops or an error of the
+driver fails the test. Environment: ODP_QEMU (the emulator), ODP_LONG (run
+what takes long, too), ODP_KEEP (a directory for the consoles of guests).
+"""
+
+import fnmatch
+import os
+import re
+import sys
+import time
+import traceback
+import unittest
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(TOP / 'scripts'))
+
+from odp import build, image, kernel, machine  # noqa: E402
+from odp.common import OdpError  # noqa: E402
+
+LONG = bool(os.environ.get('ODP_LONG'))
+
+#: Seconds for a command in the guest, unless the caller says otherwise.
+LIMIT = 240
+
+#: Lines of a kernel log that fail a test.
+BAD_LINES = re.compile(
+    r'WARNING:|BUG:|\bBUG at|Oops|Call trace|Internal error|Unable to handle'
+    r'|INFO: (task|rcu)|soft lockup|hung task|use-after-free|refcount_t:'
+    r'|general protection|Kernel panic|UBSAN|KASAN|possible recursive locking'
+    r'|possible circular locking|mlx5_(core|ib) [^ ]+ .*\b(err|failed|timeout'
+    r'|timed out)|mlx5.*(ERR|cmd_work_handler|wait_func|health)'
+    r'|infiniband .*(err|failed)|DMAR:.*(fault|error)'
+    r'|arm-smmu.*(event|fault|error|Unhandled)', re.I)
+
+#: Lines of a stock boot on this machine that mean nothing to us.
+HARMLESS = re.compile(
+    r'arm-smmu-v3 [^ ]+: (ias|allocated|option)'
+    r'|error reporting|EDAC|Failed to (create|find) .*(cpufreq|devfreq)'
+    r'|mlx5_core .*: (firmware version|handle_health)', re.I)
+
+
+def qemu_python():
+    """Make QEMU's own python packages importable."""
+    binary = build.emulator('aarch64')
+    config = binary.parent / 'config-host.mak'
+    src = re.search(r'^SRC_PATH=(.*)$', config.read_text(), re.M)[1]
+    path = os.path.join(binary.parent, src, 'python')
+    if path not in sys.path:
+        sys.path.append(path)
+
+
+def has_device(name, binary=None):
+    """Whether the emulator knows a device."""
+    from odp.common import output
+    text = output([binary or build.emulator('aarch64'), '-machine', 'none',
+                   '-device', 'help'])
+    return f'name "{name}"' in text
+
+
+class Qmp:
+    """The guest's QMP connection (QEMU's own client), with dashes and
+    keyword arguments."""
+
+    def __init__(self, path):
+        qemu_python()
+        from qemu.qmp.legacy import QEMUMonitorProtocol
+        self._mon = QEMUMonitorProtocol(path)
+        self._mon.connect()
+
+    def __call__(self, command, **args):
+        """Run a command; its 'return'. An error raises."""
+        return self._mon.cmd(command, **{k.replace('_', '-'): v
+                                         for k, v in args.items()})
+
+    def hmp(self, line):
+        return self('human-monitor-command', command_line=line)
+
+    def events(self):
+        return self._mon.get_events()
+
+    def wait_event(self, name, seconds=60):
+        """The next event of that name."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            event = self._mon.pull_event(
+                wait=max(0.1, deadline - time.monotonic()))
+            if event and event['event'] == name:
+                return event
+        raise AssertionError(f'no event {name} in {seconds} s')
+
+    def close(self):
+        self._mon.close()
+
+
+class TestGuest(machine.Guest):
+    """A guest whose commands answer with text."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self._qmp = None
+        self.log_seen = 0
+
+    @property
+    def qmp(self):
+        if self._qmp is None:
+            self._qmp = Qmp(self.qmp_path)
+        return self._qmp
+
+    def stop(self):
+        keep = os.environ.get('ODP_KEEP')
+        if keep and self.dir:
+            Path(keep).mkdir(parents=True, exist_ok=True)
+            (Path(keep) / f'{self.dir.name}.log').write_text(self.console())
+        if self._qmp is not None:
+            self._qmp.close()
+            self._qmp = None
+        super().stop()
+
+    def try_sh(self, script, seconds=LIMIT, stdin=None):
+        """(status, stdout and stderr as one text) of a shell script."""
+        out = []
+        status = self.run(script, stdout=out.append, stderr=out.append,
+                          stdin=stdin, seconds=seconds)
+        return status, b''.join(out).decode(errors='replace')
+
+    def sh(self, script, seconds=LIMIT, stdin=None):
+        """Output of a script, which must succeed."""
+        status, text = self.try_sh(script, seconds, stdin)
+        if status:
+            raise AssertionError(f'status {status} from: {script}\n{text}')
+        return text
+
+    def bad_log_lines(self, allow=None):
+        """Lines of the kernel's log, since the last call, that no test
+        should cause. allow: a pattern of those that this one may."""
+        lines = self.sh('dmesg').splitlines()
+        # The log is a ring: find where we were by the last line seen.
+        new = lines
+        if self.log_seen and self.log_seen in lines:
+            new = lines[lines.index(self.log_seen) + 1:]
+        if lines:
+            self.log_seen = lines[-1]
+        return [li for li in new if BAD_LINES.search(li)
+                and not HARMLESS.search(li)
+                and not (allow and re.search(allow, li))]
+
+    def restart(self):
+        """Reset the machine and wait for the guest to be back."""
+        self.qmp('system_reset')
+        self.back()
+
+    def back(self):
+        """Wait for the guest after a restart."""
+        self.log_seen = 0
+        self.wait_ready()
+
+
+def boot(*, kernel_name='stock', packages=(), copies=(), **settings):
+    """Start a TestGuest and wait until it serves. settings: of
+    machine.Config."""
+    kern = kernel.find(kernel_name)
+    layers = [image.userland()['layer'], kern.modules, image.extra(packages)]
+    config = machine.Config(
+        qemu=build.emulator('aarch64'), kernel=kern,
+        layers=[la for la in layers if la],
+        copies=[image.parse_copy(c) for c in copies], **settings)
+    guest = TestGuest(config)
+    try:
+        guest.start()
+        guest.wait_ready()
+    except BaseException:
+        guest.stop()
+        raise
+    return guest
+
+
+class GuestTest(unittest.TestCase):
+    """Tests of one guest. Attributes say which."""
+
+    kernel_name = 'stock'
+    cpu = 'max'
+    smp = 2
+    mem = '2G'
+    iommu = 'none'
+    append = ()
+    qemu_args = ()
+    packages = ()
+    copies = ()
+    hca = 0
+    hca_options = 'link=ib'
+    reboot = False
+    #: Kernel log lines that tests of this class may cause.
+    allow_log = None
+    guest = None
+
+    @classmethod
+    def settings(cls):
+        return {'kernel_name': cls.kernel_name, 'cpu': cls.cpu,
+                'smp': cls.smp, 'mem': cls.mem, 'iommu': cls.iommu,
+                'append': list(cls.append), 'qemu_args': list(cls.qemu_args),
+                'packages': cls.packages, 'copies': cls.copies,
+                'hca': cls.hca, 'hca_options': cls.hca_options,
+                'reboot': cls.reboot}
+
+    @classmethod
+    def setUpClass(cls):
+        if cls.hca and not has_device('mlx5-hca'):
+            raise unittest.SkipTest('this QEMU has no mlx5-hca')
+        cls.guest = boot(**cls.settings())
+
+    @classmethod
+    def tearDownClass(cls):
+        if cls.guest is not None:
+            cls.guest.stop()
+            cls.guest = None
+
+    def setUp(self):
+        if self.guest.proc.poll() is not None:
+            self.guest = type(self).guest = boot(**self.settings())
+
+    def tearDown(self):
+        if self.guest.proc.poll() is not None:
+            return
+        bad = self.guest.bad_log_lines(self.allow_log)
+        self.assertEqual(bad, [], 'the kernel complained:\n'
+                         + '\n'.join(bad))
+
+    def sh(self, script, seconds=LIMIT, stdin=None):
+        return self.guest.sh(script, seconds, stdin)
+
+    def try_sh(self, script, seconds=LIMIT, stdin=None):
+        return self.guest.try_sh(script, seconds, stdin)
+
+
+class Tap(unittest.TestResult):
+    """Prints a test's result as a line of TAP as soon as it is known."""
+
+    def __init__(self, out):
+        super().__init__()
+        self.out = out
+        self.count = 0
+        self.started = {}
+
+    def _line(self, ok, test, extra=''):
+        self.count += 1
+        name = test.id().partition('.')[2] if hasattr(test, 'id') else test
+        used = time.monotonic() - self.started.get(test, time.monotonic())
+        self.out.write(f'{"" if ok else "not "}ok {self.count} - {name}{extra}'
+                       f'\n# {used:.1f} s\n')
+        self.out.flush()
+
+    def _comment(self, err):
+        text = ''.join(traceback.format_exception(*err))
+        if issubclass(err[0], (AssertionError, OdpError)):
+            # What went wrong, not how unittest got there.
+            text = f'{err[0].__name__}: {err[1]}\n' + ''.join(
+                traceback.format_tb(err[2])[-1:])
+        for line in text.rstrip().splitlines():
+            self.out.write(f'# {line}\n')
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.started[test] = time.monotonic()
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self._line(True, test)
+
+    def _bad(self, test, err):
+        self._line(False, test)
+        self._comment(err)
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self._bad(test, err)
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self._bad(test, err)
+        # A guest that hung is of no use to the next test.
+        guest = getattr(test, 'guest', None)
+        if issubclass(err[0], machine.GuestError) and guest is not None:
+            guest.stop()
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self._line(True, test, f' # SKIP {reason}')
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self._bad(subtest, err)
+
+
+def main(name):
+    """Run the tests of a script (or those that its arguments name by
+    pattern) and exit: 0 all passed, 1 some failed, 77 all skipped."""
+    if name != '__main__':
+        return
+    suite = unittest.defaultTestLoader.loadTestsFromModule(
+        sys.modules[name])
+
+    def flat(tests):
+        for test in tests:
+            if isinstance(test, unittest.TestSuite):
+                yield from flat(test)
+            else:
+                yield test
+    tests = list(flat(suite))
+    if sys.argv[1:]:
+        tests = [t for t in tests
+                 if any(fnmatch.fnmatchcase(t.id(), f'*{p}*')
+                        for p in sys.argv[1:])]
+    print('TAP version 13', flush=True)
+    result = Tap(sys.stdout)
+    try:
+        unittest.TestSuite(tests).run(result)
+    except KeyboardInterrupt:
+        print('Bail out! stopped')
+        sys.exit(130)
+    print(f'1..{result.count}')
+    if not result.wasSuccessful() or not result.count:
+        sys.exit(1)
+    sys.exit(77 if len(result.skipped) == result.count else 0)

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`odp guest` as its users meet it: output, status, files, packages; and
+guests that hang, panic or are interrupted."""
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import odptest
+
+ODP = odptest.TOP / 'odp'
+
+
+def odp_guest(*args, stdin=b'', seconds=300):
+    return subprocess.run([ODP, 'guest', *args], input=stdin,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=seconds)
+
+
+def our_processes(group):
+    """Ids of live processes in the session of a run."""
+    found = []
+    for stat in Path('/proc').glob('[0-9]*/stat'):
+        try:
+            fields = stat.read_text().rpartition(')')[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == group and fields[0] != 'Z':
+            found.append(int(stat.parent.name))
+    return found
+
+
+class Command(unittest.TestCase):
+    def test_output_and_status(self):
+        with tempfile.TemporaryDirectory() as tmp:
+            src = Path(tmp) / 'tree/deep'
+            src.mkdir(parents=True)
+            (src / 'file').write_text('from the host\n')
+            data = bytes(range(256)) * 64
+            p = odp_guest(
+                '--package', 'qperf', '--copy', f'{tmp}/tree:/srv/tree',
+                '--copy', f'{src}/file:/usr/bin/', '--append', 'odp.x=1',
+                '--cpu', 'cortex-a57', '--smp', '1', '--mem', '1G', '--',
+                'echo bad >&2; cat /srv/tree/deep/file /usr/bin/file; '
+                'qperf --version | head -1; nproc; '
+                'grep -o odp.x=1 /proc/cmdline; cat; exit 41', stdin=data)
+        head, _, tail = p.stdout.partition(b'odp.x=1\n')
+        self.assertEqual(p.returncode, 41, p.stderr.decode())
+        self.assertIn(b'from the host\nfrom the host\nqperf ', head)
+        self.assertTrue(head.endswith(b'\n1\n'), head)
+        self.assertEqual(tail, data)
+        self.assertIn(b'bad\n', p.stderr)
+        self.assertNotIn(b'bad', p.stdout)
+
+    def test_arguments_as_they_are(self):
+        p = odp_guest('--kernel', 'stable', '--', 'printf', '%s|', 'a b',
+                      '$HOME', "it's", '--', '')
+        self.assertEqual(p.stdout, b"a b|$HOME|it's|--||")
+        self.assertEqual(p.returncode, 0)
+
+    def test_user_errors(self):
+        for args, words in (
+                (['--kernel', 'no-such'], ['--kernel no-such', 'stock']),
+                (['--copy', '/no/such/file'], ['--copy', '/no/such/file']),
+                (['--package', 'no-such-package'], ['no-such-package']),
+                (['--iommu', 'intel'], ['--iommu intel', 'smmuv3']),
+                (['--qemu', '/no/such/qemu'], ['--qemu /no/such/qemu']),
+                (['--qemu-arg=-device', '--qemu-arg=no-such-device'],
+                 ['no-such-device'])):
+            with self.subTest(args=args):
+                p = odp_guest(*args, '--', 'true')
+                self.assertEqual(p.returncode, 125)
+                text = p.stderr.decode()
+                for word in words:
+                    self.assertIn(word, text)
+                self.assertNotIn('Traceback', text)
+
+
+class Trouble(unittest.TestCase):
+    def test_panic(self):
+        p = odp_guest('--', 'echo before; sync; echo c >/proc/sysrq-trigger; '
+                      'sleep 1000')
+        self.assertEqual(p.returncode, 125)
+        self.assertEqual(p.stdout, b'before\n')
+        self.assertIn(b'panicked', p.stderr)
+        self.assertIn(b'sysrq_handle_crash', p.stderr)
+
+    def test_power_off(self):
+        p = odp_guest('--', 'poweroff -f; sleep 1000')
+        self.assertEqual(p.returncode, 125)
+        self.assertIn(b'powered off', p.stderr)
+
+    def test_hang(self):
+        # An init that never speaks: the guest hangs in its boot.
+        start = time.monotonic()
+        p = odp_guest('--append', 'rdinit=/bin/cat', '--timeout', '30', '--',
+                      'true')
+        self.assertEqual(p.returncode, 124)
+        self.assertIn(b'out of time', p.stderr)
+        self.assertLess(time.monotonic() - start, 60)
+
+    def interrupt(self, sig, status):
+        run = subprocess.Popen([ODP, 'guest', '--',
+                                'echo started; sleep 1000'],
+                               stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL,
+                               start_new_session=True)
+        with run:
+            self.assertEqual(run.stdout.readline(), b'started\n')
+            children = our_processes(run.pid)
+            self.assertEqual(len(children), 1)
+            os.killpg(run.pid, sig)
+            self.assertEqual(run.wait(30), status)
+        time.sleep(0.5)
+        self.assertFalse(Path(f'/proc/{children[0]}').exists())
+        left = [d for d in Path(tempfile.gettempdir()).glob('odp-guest-*')
+                if (d / 'owner').exists()
+                and (d / 'owner').read_text() == str(run.pid)]
+        if sig != signal.SIGKILL:
+            self.assertEqual(left, [])
+
+    def test_ctrl_c(self):
+        self.interrupt(signal.SIGINT, 130)
+
+    def test_sigterm(self):
+        self.interrupt(signal.SIGTERM, 143)
+
+    def test_sigkill(self):
+        self.interrupt(signal.SIGKILL, -signal.SIGKILL)
+
+
+class Shell(unittest.TestCase):
+    def test_interactive(self):
+        ours, theirs = pty.openpty()
+        run = subprocess.Popen([ODP, 'guest'], stdin=theirs, stdout=theirs,
+                               stderr=theirs, start_new_session=True)
+        os.close(theirs)
+        seen = b''
+
+        def until(text, seconds=120):
+            nonlocal seen
+            deadline = time.monotonic() + seconds
+            while text not in seen:
+                left = deadline - time.monotonic()
+                self.assertGreater(left, 0, f'no {text} in {seen}')
+                if select.select([ours], [], [], left)[0]:
+                    seen += os.read(ours, 4096)
+        try:
+            until(b'guest:~#')
+            # Ctrl-C goes to the guest's program, not to us.
+            os.write(ours, b'echo in-$((40+2)); sleep 1000\n')
+            until(b'in-42')
+            os.write(ours, b'\x03')
+            os.write(ours, b'echo out-$((40+3)); exit 9\n')
+            until(b'out-43')
+            self.assertEqual(run.wait(30), 9)
+        finally:
+            os.close(ours)
+            if run.poll() is None:
+                run.terminate()
+                run.wait(20)
+
+
+odptest.main(__name__)
