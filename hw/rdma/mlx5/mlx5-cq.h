@@ -43,8 +43,22 @@ enum Mlx5CqeSyndrome {
 
 enum { MLX5_CQE_SIZE = 64 };
 
+/* Context's status field. */
+enum {
+    MLX5_CQ_STATUS_OK       = 0x0,
+    MLX5_CQ_STATUS_OVERFLOW = 0x9,
+    MLX5_CQ_STATUS_WRITE    = 0xa, /* the queue's memory refused a CQE */
+};
+
+/* Syndromes of a CQ-error event. */
+enum {
+    MLX5_CQ_ERR_OVERRUN     = 1,
+    MLX5_CQ_ERR_ACCESS      = 2,
+};
+
 struct Mlx5Cq {
     Mlx5Obj obj;
+    Mlx5Hca *hca;
     Mlx5Buf buf;
     uint64_t dbr_addr;            /* doorbell record: {ci, arm}, DMA address */
     uint32_t eqn;
@@ -55,10 +69,13 @@ struct Mlx5Cq {
     uint8_t status;               /* context's status: 0 ok, 9 overflow, ... */
     uint32_t pi;                  /* producer counter, free running */
     uint32_t ci;                  /* last consumer counter we know of */
+    uint32_t solicited_pi;        /* pi after the last solicited or error CQE */
+    uint32_t notified_pi;         /* pi at the last completion event */
     uint8_t armed;                /* 0 no, 1 any, 2 solicited or error only */
     uint32_t arm_sn;
     uint16_t period, max_count;   /* moderation: us, completions */
-    /* Later: resize target, moderation timer. */
+    bool event_due;               /* an event waits for the moderation timer */
+    QEMUTimer *timer;             /* moderation; made when first needed */
     uint8_t raw[64];              /* context as created, for QUERY_CQ */
 };
 

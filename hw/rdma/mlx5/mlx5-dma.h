@@ -72,6 +72,11 @@ extern const VMStateDescription vmstate_mlx5_buf;
 bool mlx5_buf_init(Mlx5Buf *b, const uint8_t *pas, uint32_t pas_len,
                    uint32_t log_page_size, uint32_t page_offset, uint64_t size);
 void mlx5_buf_fini(Mlx5Buf *b);
+/*
+ * DMA address of byte @off; *@contig: bytes from there to the page's or the
+ * queue's end, 0 when @off is outside.
+ */
+uint64_t mlx5_buf_addr(const Mlx5Buf *b, uint64_t off, uint64_t *contig);
 Mlx5DmaResult mlx5_buf_read(Mlx5Hca *h, const Mlx5Buf *b, uint64_t off,
                             void *p, uint32_t len);
 Mlx5DmaResult mlx5_buf_write(Mlx5Hca *h, const Mlx5Buf *b, uint64_t off,

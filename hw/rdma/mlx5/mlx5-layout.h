@@ -30,6 +30,37 @@
     X(alloc_xrcd_out, xrcd, 0x48, 24) \
     X(arm_xrc_srq_in, lwm, 0x70, 16) \
     X(arm_xrc_srq_in, xrc_srqn, 0x48, 24) \
+    X(cqc, c_eqn_or_apu_element, 0xa0, 32) \
+    X(cqc, consumer_counter, 0x148, 24) \
+    X(cqc, cq_max_count, 0x90, 16) \
+    X(cqc, cq_period, 0x84, 12) \
+    X(cqc, cq_period_mode, 0xf, 2) \
+    X(cqc, cqe_sz, 0x8, 3) \
+    X(cqc, dbr_addr, 0x1c0, 64) \
+    X(cqc, dbr_umem_valid, 0x6, 1) \
+    X(cqc, last_notified_index, 0x108, 24) \
+    X(cqc, last_solicit_index, 0x128, 24) \
+    X(cqc, log_cq_size, 0x63, 5) \
+    X(cqc, log_page_size, 0xc3, 5) \
+    X(cqc, oi, 0xe, 1) \
+    X(cqc, page_offset, 0x54, 6) \
+    X(cqc, producer_counter, 0x168, 24) \
+    X(cqc, st, 0x14, 4) \
+    X(cqc, status, 0x0, 4) \
+    X(cqc, uar_page, 0x68, 24) \
+    X(create_cq_in, cq_context, 0x80, 512) \
+    X(create_cq_in, cq_umem_valid, 0x2e0, 1) \
+    X(create_cq_in, pas, 0x880, 0) \
+    X(create_cq_out, cqn, 0x48, 24) \
+    X(create_mkey_in, klm_pas_mtt, 0x880, 0) \
+    X(create_mkey_in, memory_key_mkey_entry, 0x80, 512) \
+    X(create_mkey_in, mkey_umem_valid, 0x61, 1) \
+    X(create_mkey_in, pg_access, 0x60, 1) \
+    X(create_mkey_in, translations_octword_actual_size, 0x300, 32) \
+    X(create_mkey_out, mkey_index, 0x48, 24) \
+    X(create_psv_in, num_psv, 0x40, 4) \
+    X(create_psv_in, pd, 0x48, 24) \
+    X(create_psv_out, reserved_at_80, 0x80, 8) \
     X(create_qp_in, qpc, 0xc0, 1856) \
     X(create_qp_in, wq_umem_valid, 0x860, 1) \
     X(create_qp_out, qpn, 0x48, 24) \
@@ -43,7 +74,37 @@
     X(dealloc_transport_domain_in, transport_domain, 0x48, 24) \
     X(dealloc_uar_in, uar, 0x48, 24) \
     X(dealloc_xrcd_in, xrcd, 0x48, 24) \
+    X(destroy_cq_in, cqn, 0x48, 24) \
+    X(destroy_mkey_in, mkey_index, 0x48, 24) \
+    X(destroy_psv_in, psvn, 0x48, 24) \
+    X(mem_page_fault_info, error, 0x0, 1) \
+    X(mem_page_fault_info, fault_token_31_0, 0x20, 32) \
+    X(mem_page_fault_info, fault_token_47_32, 0x10, 16) \
+    X(mkc, a, 0x11, 1) \
+    X(mkc, access_mode_1_0, 0x16, 2) \
+    X(mkc, access_mode_4_2, 0x3, 3) \
+    X(mkc, en_rinval, 0x67, 1) \
+    X(mkc, free, 0x1, 1) \
+    X(mkc, len, 0xc0, 64) \
+    X(mkc, length64, 0x60, 1) \
+    X(mkc, log_page_size, 0x1da, 6) \
+    X(mkc, lr, 0x15, 1) \
+    X(mkc, lw, 0x14, 1) \
+    X(mkc, mkey_7_0, 0x38, 8) \
+    X(mkc, pd, 0x68, 24) \
+    X(mkc, qpn, 0x20, 24) \
+    X(mkc, rr, 0x13, 1) \
+    X(mkc, rw, 0x12, 1) \
+    X(mkc, start_addr, 0x80, 64) \
+    X(mkc, translations_octword_size, 0x1a0, 32) \
+    X(mkc, umr_en, 0x10, 1) \
+    X(modify_cq_in, cq_context, 0x80, 512) \
+    X(modify_cq_in, cq_umem_valid, 0x2e0, 1) \
+    X(modify_cq_in, cqn, 0x48, 24) \
+    X(modify_cq_in, modify_field_select_resize_field_select, 0x60, 32) \
+    X(modify_cq_in, pas, 0x880, 0) \
     X(modify_rmp_in, ctx, 0x100, 1920) \
+    X(page_fault_resume_in, page_fault_info, 0x40, 64) \
     X(qpc, atomic_mode, 0x48c, 4) \
     X(qpc, counter_set_id, 0x60, 8) \
     X(qpc, cqn_rcv, 0x4e8, 24) \
@@ -86,6 +147,11 @@
     X(qpc, sw_sq_wqebb_counter, 0x5b0, 16) \
     X(qpc, uar_page, 0x68, 24) \
     X(qpc, user_index, 0x88, 24) \
+    X(query_cq_in, cqn, 0x48, 24) \
+    X(query_cq_out, cq_context, 0x80, 512) \
+    X(query_mkey_in, mkey_index, 0x48, 24) \
+    X(query_mkey_out, bsf0_klm0_pas_mtt0_1, 0x880, 128) \
+    X(query_mkey_out, memory_key_mkey_entry, 0x80, 512) \
     X(query_q_counter_in, clear, 0xc0, 1) \
     X(query_q_counter_in, counter_set_id, 0xf8, 8) \
     X(query_q_counter_in, other_vport, 0x40, 1) \
@@ -123,6 +189,7 @@
     X(rst2init_qp_in, qpc, 0xc0, 1856) \
     X(rst2init_qp_in, qpn, 0x48, 24) \
     X(srqc, dbr_addr, 0x140, 64) \
+    X(trans_page_fault_info, fault_token, 0x28, 24) \
     X(wq, dbr_addr, 0x80, 64) \
     X(wq, log_wq_pg_sz, 0x113, 5) \
     X(wq, log_wq_stride, 0x10c, 4) \
@@ -145,12 +212,32 @@
 
 #define MLX5_STRUCTS(S) \
     S(ads, 44) \
+    S(create_cq_in, 272) \
+    S(create_cq_out, 16) \
+    S(create_mkey_in, 272) \
+    S(create_mkey_out, 16) \
+    S(create_psv_in, 16) \
+    S(create_psv_out, 32) \
     S(create_qp_in, 272) \
     S(create_rmp_in, 272) \
     S(create_xrc_srq_in, 272) \
+    S(destroy_cq_in, 16) \
+    S(destroy_cq_out, 16) \
+    S(destroy_mkey_in, 16) \
+    S(destroy_mkey_out, 16) \
+    S(destroy_psv_in, 16) \
+    S(destroy_psv_out, 16) \
+    S(mkc, 64) \
+    S(modify_cq_in, 272) \
+    S(modify_cq_out, 16) \
     S(modify_rmp_in, 272) \
+    S(page_fault_resume_in, 16) \
+    S(page_fault_resume_out, 16) \
     S(qp_2rst_in, 16) \
     S(qpc, 232) \
+    S(query_cq_in, 16) \
+    S(query_cq_out, 272) \
+    S(query_mkey_in, 16) \
     S(query_q_counter_out, 256) \
     S(query_rmp_out, 272) \
     S(query_special_contexts_out, 32) \

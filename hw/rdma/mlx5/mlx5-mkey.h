@@ -7,6 +7,7 @@
 #define HW_RDMA_MLX5_MKEY_H
 
 #include "mlx5-core.h"
+#include "mlx5-xlt.h"
 
 /* What an access needs; bits as in the mkey context (lr rr lw rw a). */
 enum Mlx5Access {
@@ -77,13 +78,62 @@ typedef struct Mlx5UmrCtx {
 uint8_t mlx5_umr_execute(Mlx5Hca *h, const Mlx5UmrCtx *ctx,
                          const uint8_t *wqe, uint32_t len);
 
+/* Access modes of the mkey context. */
+enum Mlx5MkeyMode {
+    MLX5_MKEY_PA      = 0,        /* the address is the DMA address */
+    MLX5_MKEY_MTT     = 1,        /* pages */
+    MLX5_MKEY_KLM     = 2,        /* pieces of other keys, any lengths */
+    MLX5_MKEY_KSM     = 3,        /* pieces of other keys, one length */
+};
+
+struct Mlx5Mkey {
+    Mlx5Obj obj;                  /* id: index, key bits 31:8 */
+    uint8_t variant;              /* key bits 7:0 */
+    uint8_t mode;                 /* Mlx5MkeyMode */
+    uint8_t access;               /* Mlx5Access bits */
+    uint8_t log_page;             /* log2 of a page or KSM entry in bytes */
+    bool free;                    /* not usable until an UMR enables it */
+    bool umr_en;                  /* UMRs may change it */
+    bool en_rinval;               /* remote peers may invalidate it */
+    bool length64;                /* all of the address space */
+    uint32_t pd;
+    uint32_t qpn;                 /* the only QP that may use it, or all ones */
+    uint64_t start, len;
+    Mlx5Xlt xlt;
+    /* Where a walk of the KLM list ended: entry and its offset. */
+    uint32_t klm_hint;
+    uint64_t klm_hint_off;
+    uint8_t mkc[MLX5_BYTES(mkc)]; /* as created and changed, for queries */
+};
+
+enum {
+    MLX5_MKEY_ANY_QPN = 0xffffff,
+    MLX5_MKEY_LOG_MAX_XLT = 27,   /* octowords of one key, log2 */
+    MLX5_MKEY_FIRST = 16,         /* lower indexes are special keys */
+};
+
+typedef struct Mlx5MkeyState {
+    uint64_t xlt_bytes;           /* translation tables of all keys */
+    Mlx5Table psvs;
+} Mlx5MkeyState;
+
+/* The key's object whatever its state; NULL for special and unused ones. */
+static inline Mlx5Mkey *mlx5_mkey_find(Mlx5Hca *h, uint32_t key)
+{
+    return (Mlx5Mkey *)mlx5_table_get(&h->mkeys, key >> 8);
+}
+
 void mlx5_mkey_init(Mlx5Hca *h);
 void mlx5_mkey_fini(Mlx5Hca *h);
 void mlx5_mkey_destroy_all(Mlx5Hca *h);
 
-/* Keys that QUERY_SPECIAL_CONTEXTS tells. */
+/* Keys that QUERY_SPECIAL_CONTEXTS tells, and those that have a meaning. */
 enum {
+    MLX5_RESERVED_LKEY = 0,       /* grants nothing: not advertised */
     MLX5_TERMINATE_KEY = 0x100,   /* ends a scatter list */
+    MLX5_NULL_KEY = 0x200,        /* zeroes to read, writes thrown away */
+    MLX5_DUMP_FILL_KEY = 0x300,   /* likewise */
+    MLX5_STRIDE_KEY = 0x400,      /* a KLM list's head: strided blocks */
 };
 uint32_t mlx5_mkey_resd_lkey(Mlx5Hca *h);
 uint32_t mlx5_mkey_null(Mlx5Hca *h);
