@@ -388,6 +388,17 @@ const Mlx5CmdDesc mlx5_cq_cmds[] = {
     { }
 };
 
+void mlx5_cq_init(Mlx5Hca *h)
+{
+    mlx5_table_init(&h->cqs, 1, (1u << MLX5_LOG_MAX_CQ) - 1);
+}
+
+void mlx5_cq_fini(Mlx5Hca *h)
+{
+    mlx5_cq_destroy_all(h);
+    mlx5_table_fini(&h->cqs);
+}
+
 void mlx5_cq_destroy_all(Mlx5Hca *h)
 {
     Mlx5Obj *o, *next;

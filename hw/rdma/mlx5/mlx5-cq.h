@@ -90,6 +90,8 @@ bool mlx5_cq_post(Mlx5Hca *h, Mlx5Cq *cq, const uint8_t cqe[64],
                   bool solicited);
 /* CQ doorbell in a UAR page (offset 0x20, 8 bytes big endian). */
 void mlx5_cq_doorbell(Mlx5Hca *h, uint64_t value);
+void mlx5_cq_init(Mlx5Hca *h);
+void mlx5_cq_fini(Mlx5Hca *h);
 void mlx5_cq_destroy_all(Mlx5Hca *h);
 
 extern const VMStateDescription vmstate_mlx5_cqs;   /* of Mlx5Hca */
