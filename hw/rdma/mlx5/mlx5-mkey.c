@@ -398,6 +398,9 @@ static enum Mlx5CmdStatus mlx5_mkey_create(Mlx5Hca *h, Mlx5Cmd *c)
         mlx5_unimp(h, "memory key access mode %d", mk->mode);
         goto bad;
     }
+    if (mk->mode == MLX5_MKEY_KLM && size > 1u << MLX5_LOG_MAX_KLM_LIST) {
+        goto bad;                 /* lists of odd pieces are searched */
+    }
     /* DMA addresses are the kernel's to give. */
     if (c->uid && (mk->mode == MLX5_MKEY_PA ||
                    (mk->mode == MLX5_MKEY_MTT && actual))) {

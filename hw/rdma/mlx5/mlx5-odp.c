@@ -40,13 +40,13 @@ typedef struct Mlx5Fault {
     bool posted;                  /* the driver has heard of it */
     QLIST_HEAD(, Mlx5Waiter) waiters;
     QTAILQ_ENTRY(Mlx5Fault) next; /* all, in order of creation */
-    QSIMPLEQ_ENTRY(Mlx5Fault) unposted;
+    QTAILQ_ENTRY(Mlx5Fault) unposted;
 } Mlx5Fault;
 
 typedef struct Mlx5OdpState {
     uint64_t last_token;
     QTAILQ_HEAD(, Mlx5Fault) all;
-    QSIMPLEQ_HEAD(, Mlx5Fault) unposted;
+    QTAILQ_HEAD(, Mlx5Fault) unposted;
     GHashTable *by_token;
     GHashTable *by_page;          /* memory scheme: key, page and intent */
     Mlx5OdpStats stats;
@@ -94,7 +94,7 @@ static void mlx5_fault_index(Mlx5OdpState *s, Mlx5Fault *f)
         g_hash_table_insert(s->by_page, f, f);
     }
     if (!f->posted) {
-        QSIMPLEQ_INSERT_TAIL(&s->unposted, f, unposted);
+        QTAILQ_INSERT_TAIL(&s->unposted, f, unposted);
     }
     s->stats.pending++;
     s->stats.max_pending = MAX(s->stats.max_pending, s->stats.pending);
@@ -109,7 +109,7 @@ static void mlx5_fault_remove(Mlx5OdpState *s, Mlx5Fault *f)
         g_hash_table_remove(s->by_page, f);
     }
     if (!f->posted) {
-        QSIMPLEQ_REMOVE(&s->unposted, f, Mlx5Fault, unposted);
+        QTAILQ_REMOVE(&s->unposted, f, unposted);
     }
     s->stats.pending--;
 }
@@ -168,12 +168,12 @@ static void mlx5_odp_post(Mlx5Hca *h)
     Mlx5OdpState *s = h->odp;
     Mlx5Fault *f;
 
-    while ((f = QSIMPLEQ_FIRST(&s->unposted)) &&
+    while ((f = QTAILQ_FIRST(&s->unposted)) &&
            mlx5_event_room(h, MLX5_EVENT_PAGE_FAULT)) {
         uint8_t d[MLX5_PF_DATA];
         uint8_t sub_type = mlx5_fault_event(f, d);
 
-        QSIMPLEQ_REMOVE_HEAD(&s->unposted, unposted);
+        QTAILQ_REMOVE(&s->unposted, f, unposted);
         f->posted = true;
         s->stats.faults++;
         trace_mlx5_odp_fault(h->name, f->token, sub_type, f->info.key,
@@ -184,7 +184,7 @@ static void mlx5_odp_post(Mlx5Hca *h)
 
 void mlx5_odp_eq_room(Mlx5Hca *h)
 {
-    if (!QSIMPLEQ_EMPTY(&h->odp->unposted)) {
+    if (!QTAILQ_EMPTY(&h->odp->unposted)) {
         mlx5_odp_post(h);
     }
 }
@@ -308,7 +308,7 @@ void mlx5_odp_init(Mlx5Hca *h)
     Mlx5OdpState *s = g_new0(Mlx5OdpState, 1);
 
     QTAILQ_INIT(&s->all);
-    QSIMPLEQ_INIT(&s->unposted);
+    QTAILQ_INIT(&s->unposted);
     s->by_token = g_hash_table_new(g_int64_hash, g_int64_equal);
     s->by_page = g_hash_table_new(mlx5_fault_page_hash, mlx5_fault_page_equal);
     h->odp = s;
