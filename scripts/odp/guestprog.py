@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Programs for guests: C in tests/guest, cross-compiled for arm64.
+
+A program NAME is tests/guest/NAME.c, or all of tests/guest/NAME/*.c, with
+tests/guest/common/*.c. It is compiled against the headers and libraries of
+Debian's arm64 packages and cached by the content of all its sources.
+
+    build('odp-stress') -> Path of the executable
+    python3 -m odp.guestprog NAME   prints that path
+"""
+
+import hashlib
+import shutil
+import sys
+from pathlib import Path
+
+from .aptroot import AptRoot
+from .common import OdpError, TOP, cache_dir, locked, output, run, say
+
+SOURCES = TOP / 'tests/guest'
+COMMON = SOURCES / 'common'
+CROSS = 'aarch64-linux-gnu-gcc'
+
+#: The oldest suite that guests come from: what is linked with it runs with
+#: the newer ones too.
+SUITE = 'trixie'
+PACKAGES = ('libibverbs-dev', 'libibverbs1')
+
+FLAGS = ['-std=gnu11', '-D_GNU_SOURCE', '-O2', '-g', '-Wall', '-Wextra', '-Werror',
+         '-Wno-unused-parameter', '-pthread']
+
+
+def sources(name):
+    """The C files of a program and the headers they can see."""
+    own = SOURCES / name
+    files = sorted(own.glob('*.c')) if own.is_dir() else \
+        [own.with_name(name + '.c')]
+    if not files or not all(f.exists() for f in files):
+        raise OdpError(f'there is no guest program {name} in {SOURCES}')
+    headers = sorted(own.glob('*.h')) if own.is_dir() else []
+    return files + sorted(COMMON.glob('*.c')), \
+        headers + sorted(COMMON.glob('*.h'))
+
+
+def compiler():
+    found = shutil.which(CROSS)
+    if found is None:
+        raise OdpError(f'{CROSS} is missing: install the package '
+                       'gcc-aarch64-linux-gnu (odp build does)')
+    return found
+
+
+def build(name):
+    """Path of the program, compiled when its sources are new."""
+    files, headers = sources(name)
+    cc = compiler()
+    key = hashlib.sha256()
+    for word in [output([cc, '-dumpfullversion']), SUITE, *PACKAGES, *FLAGS]:
+        key.update(word.encode() + b'\0')
+    for path in files + headers:
+        key.update(path.name.encode() + b'\0' + path.read_bytes() + b'\0')
+    place = cache_dir('guest', 'programs') / f'{name}-{key.hexdigest()[:16]}'
+    exe = place / name
+    with locked(place.with_suffix('.lock'), 'compiling'):
+        if exe.exists():
+            return exe
+        say(f'compiling {name} for arm64')
+        root = AptRoot().tool([f'{p}:arm64' for p in PACKAGES], SUITE)
+        lib = root / 'usr/lib/aarch64-linux-gnu'
+        place.mkdir(exist_ok=True)
+        new = place / (name + '.new')
+        # What the library itself needs is in the guest, not here.
+        run([cc, *FLAGS, f'-I{COMMON}', f'-I{SOURCES / name}',
+             f'-idirafter{root / "usr/include"}', '-o', new, *files,
+             f'-L{lib}', '-libverbs', '-Wl,--allow-shlib-undefined',
+             '-Wl,--as-needed'],
+            quiet=True, what=f'compiling {name}')
+        new.replace(exe)
+    return exe
+
+
+def copies(*names, where='/usr/local/bin'):
+    """[(file here, path in the guest)] of these programs."""
+    return [(build(n), f'{where}/{n}') for n in names]
+
+
+if __name__ == '__main__':
+    for arg in sys.argv[1:]:
+        print(build(arg))
