@@ -127,6 +127,8 @@ struct Mlx5Hca {
     struct Mlx5OdpState *odp;     /* mlx5-odp.c: pending page faults */
     struct Mlx5QpState *qp;       /* mlx5-qp.c: run queue, timers */
     struct Mlx5CapState *caps;    /* mlx5-caps.c: current capabilities */
+    struct Mlx5MemicState *memic; /* mlx5-memic.c: device memory, or NULL */
+    MemoryRegion memic_ram;       /* ... the memory itself */
 
     uint32_t special_qpn[2];      /* migration: QPNs of QP0 and QP1 */
 

@@ -15,6 +15,7 @@
 #include "qapi/error.h"
 #include "migration/vmstate.h"
 #include "mlx5-dma.h"
+#include "mlx5-memic.h"
 #include "trace.h"
 
 /*
@@ -45,6 +46,16 @@ static Mlx5DmaResult mlx5_dma_rw(Mlx5Hca *h, uint64_t addr, void *buf,
     MemTxResult r;
 
     if (!len) {
+        return MLX5_DMA_OK;
+    }
+    if (addr & MLX5_DMA_MEMIC) {
+        Mlx5Hold hold;
+
+        if (mlx5_dma_hold(h, addr, len, is_write, &hold) != MLX5_DMA_OK) {
+            return MLX5_DMA_ERROR;
+        }
+        memcpy(is_write ? hold.ptr : buf, is_write ? buf : hold.ptr, len);
+        mlx5_dma_release(h, &hold, len);
         return MLX5_DMA_OK;
     }
     if (addr + len - 1 < addr) {
@@ -81,6 +92,15 @@ Mlx5DmaResult mlx5_dma_hold(Mlx5Hca *h, uint64_t addr, uint64_t len,
     *hold = (Mlx5Hold) { .addr = addr, .is_write = is_write };
     if (!len || addr + len - 1 < addr) {
         return MLX5_DMA_ERROR;
+    }
+    if (addr & MLX5_DMA_MEMIC) {
+        hold->ptr = mlx5_memic_ptr(h, addr & ~MLX5_DMA_MEMIC, len);
+        if (!hold->ptr) {
+            return MLX5_DMA_ERROR;
+        }
+        hold->len = len;
+        memory_region_ref(&h->memic_ram);
+        return MLX5_DMA_OK;
     }
 
     RCU_READ_LOCK_GUARD();

@@ -23,6 +23,11 @@
     X(ads, rlid, 0x30, 16) \
     X(ads, sl, 0x124, 4) \
     X(ads, vhca_port_num, 0x128, 8) \
+    X(alloc_memic_in, log_memic_addr_alignment, 0x78, 8) \
+    X(alloc_memic_in, memic_size, 0xe0, 32) \
+    X(alloc_memic_in, range_size, 0xc0, 32) \
+    X(alloc_memic_in, range_start_addr, 0x80, 64) \
+    X(alloc_memic_out, memic_start_addr, 0x40, 64) \
     X(alloc_pd_out, pd, 0x48, 24) \
     X(alloc_q_counter_out, counter_set_id, 0x58, 8) \
     X(alloc_transport_domain_out, transport_domain, 0x48, 24) \
@@ -69,6 +74,8 @@
     X(create_xrc_srq_in, xrc_srq_context_entry, 0x80, 512) \
     X(create_xrc_srq_in, xrc_srq_umem_valid, 0x2e0, 1) \
     X(create_xrc_srq_out, xrc_srqn, 0x48, 24) \
+    X(dealloc_memic_in, memic_size, 0xc0, 32) \
+    X(dealloc_memic_in, memic_start_addr, 0x80, 64) \
     X(dealloc_pd_in, pd, 0x48, 24) \
     X(dealloc_q_counter_in, counter_set_id, 0x58, 8) \
     X(dealloc_transport_domain_in, transport_domain, 0x48, 24) \
@@ -212,6 +219,8 @@
 
 #define MLX5_STRUCTS(S) \
     S(ads, 44) \
+    S(alloc_memic_in, 32) \
+    S(alloc_memic_out, 16) \
     S(create_cq_in, 272) \
     S(create_cq_out, 16) \
     S(create_mkey_in, 272) \
@@ -221,6 +230,8 @@
     S(create_qp_in, 272) \
     S(create_rmp_in, 272) \
     S(create_xrc_srq_in, 272) \
+    S(dealloc_memic_in, 32) \
+    S(dealloc_memic_out, 16) \
     S(destroy_cq_in, 16) \
     S(destroy_cq_out, 16) \
     S(destroy_mkey_in, 16) \

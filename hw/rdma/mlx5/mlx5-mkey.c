@@ -9,6 +9,7 @@
 #include "migration/vmstate.h"
 #include "mlx5-caps.h"
 #include "mlx5-cmd.h"
+#include "mlx5-memic.h"
 #include "mlx5-mkey.h"
 #include "trace.h"
 
@@ -38,9 +39,10 @@ uint32_t mlx5_mkey_dump_fill(Mlx5Hca *h)
 
 static bool mlx5_mkey_covers(const Mlx5Mkey *mk, uint64_t va, uint64_t len)
 {
-    uint64_t off = va - mk->start;
+    uint64_t start = mk->mode == MLX5_MKEY_MEMIC ? 0 : mk->start;
+    uint64_t off = va - start;
 
-    if (va < mk->start) {
+    if (va < start) {
         return false;
     }
     if (mk->length64) {
@@ -240,12 +242,17 @@ Mlx5MkeyResult mlx5_mkey_translate(Mlx5Hca *h, const Mlx5MkeyReq *req,
         case MLX5_MKEY_PA:
             run->addr = at.va;
             run->len = want;
-            return MLX5_MKEY_OK;
+            return run->addr & MLX5_DMA_MEMIC ? MLX5_MKEY_ERROR : MLX5_MKEY_OK;
         case MLX5_MKEY_MTT:
             r = mlx5_mkey_mtt(mk, at.va, want,
                               (writes ? MLX5_MTT_WRITE : 0) |
                               (reads ? MLX5_MTT_READ : 0), run);
-            return r;
+            return r == MLX5_MKEY_OK && run->addr & MLX5_DMA_MEMIC
+                   ? MLX5_MKEY_ERROR : r;
+        case MLX5_MKEY_MEMIC:
+            run->addr = MLX5_DMA_MEMIC | (mk->start + at.va);
+            run->len = want;
+            return MLX5_MKEY_OK;
         case MLX5_MKEY_KLM:
             if (!mlx5_mkey_klm(mk, at.va - mk->start, &at)) {
                 return MLX5_MKEY_ERROR;
@@ -342,8 +349,16 @@ static void mlx5_mkey_to_mkc(const Mlx5Mkey *mk, uint8_t *mkc)
     MLX5_SET(mkc, mkc, length64, mk->length64);
     MLX5_SET(mkc, mkc, pd, mk->pd);
     MLX5_SET(mkc, mkc, qpn, mk->qpn);
-    MLX5_SET64(mkc, mkc, start_addr, mk->start);
+    if (mk->mode != MLX5_MKEY_MEMIC) {
+        MLX5_SET64(mkc, mkc, start_addr, mk->start);
+    }
     MLX5_SET64(mkc, mkc, len, mk->len);
+}
+
+static bool mlx5_mkey_has_table(const Mlx5Mkey *mk)
+{
+    return mk->mode == MLX5_MKEY_MTT || mk->mode == MLX5_MKEY_KLM ||
+           mk->mode == MLX5_MKEY_KSM;
 }
 
 /*
@@ -394,7 +409,14 @@ static enum Mlx5CmdStatus mlx5_mkey_create(Mlx5Hca *h, Mlx5Cmd *c)
     mk = g_new0(Mlx5Mkey, 1);
     mk->obj.uid = c->uid;
     mlx5_mkey_from_mkc(mk, mkc);
-    if (mk->mode > MLX5_MKEY_KSM) {
+    if (mk->mode == MLX5_MKEY_MEMIC) {
+        /* From here on the start is an offset in device memory. */
+        if (!h->memic || mk->length64 || mk->umr_en ||
+            !mlx5_memic_ptr(h, mk->start - h->memic->bar_offset, mk->len)) {
+            goto bad;
+        }
+        mk->start -= h->memic->bar_offset;
+    } else if (mk->mode > MLX5_MKEY_KSM) {
         mlx5_unimp(h, "memory key access mode %d", mk->mode);
         goto bad;
     }
@@ -410,7 +432,7 @@ static enum Mlx5CmdStatus mlx5_mkey_create(Mlx5Hca *h, Mlx5Cmd *c)
         g_free(mk);
         return MLX5_CMD_BAD_RES;
     }
-    mlx5_xlt_init(&mk->xlt, mk->mode == MLX5_MKEY_PA ? 0 : size,
+    mlx5_xlt_init(&mk->xlt, mlx5_mkey_has_table(mk) ? size : 0,
                   mk->mode != MLX5_MKEY_MTT);
     if (!mlx5_mkey_fill(h, mk, list, actual,
                         MLX5_GET(c->in, create_mkey_in, pg_access)) ||
@@ -599,7 +621,7 @@ static bool mlx5_mkeys_post_load(void *opaque, int version_id, Error **errp)
     QTAILQ_FOREACH(o, &h->mkeys.all, next) {
         Mlx5Mkey *mk = (Mlx5Mkey *)o;
 
-        if (mk->mode > MLX5_MKEY_KSM || mk->log_page > 63 ||
+        if (mk->mode > MLX5_MKEY_MEMIC || mk->log_page > 63 ||
             (mk->mode == MLX5_MKEY_MTT && mk->xlt.rules)) {
             error_setg(errp, "mlx5: memory key 0x%06x is malformed", o->id);
             return false;

@@ -84,6 +84,7 @@ enum Mlx5MkeyMode {
     MLX5_MKEY_MTT     = 1,        /* pages */
     MLX5_MKEY_KLM     = 2,        /* pieces of other keys, any lengths */
     MLX5_MKEY_KSM     = 3,        /* pieces of other keys, one length */
+    MLX5_MKEY_MEMIC   = 5,        /* device memory, start: offset in BAR0 */
 };
 
 struct Mlx5Mkey {
