@@ -4,7 +4,7 @@
 import sys
 
 from . import guest as guest_verb
-from . import guestprog, machine, perf
+from . import machine, perf
 from .cli import Parser
 from .common import OdpError, say
 
@@ -41,10 +41,9 @@ def compare(guest):
 
 def main(argv):
     opts = parser().parse_args(argv)
-    program, = guestprog.copies('odp-demo')
     args = ['--hca', '1', '--iommu', opts.iommu, '--kernel', opts.kernel,
             '--cpu', opts.cpu, '--hca-options', opts.hca_options,
-            '--copy', f'{program[0]}:{program[1]}']
+            '--program', 'odp-demo']
     if opts.qemu:
         args += ['--qemu', opts.qemu]
     config = guest_verb.prepare(guest_verb.parser().parse_args(args))

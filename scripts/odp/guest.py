@@ -12,7 +12,7 @@ import time
 import tty
 from pathlib import Path
 
-from . import image, kernel, machine
+from . import guestprog, image, kernel, machine
 from .build import emulator
 from .cli import Parser
 from .common import OdpError, say
@@ -56,6 +56,9 @@ def parser():
                    metavar='HOST:GUEST',
                    help='copy a file or directory into the guest (can be '
                    'repeated)')
+    p.add_argument('--program', action='append', default=[], metavar='NAME',
+                   help='compile this program of tests/guest and put it into '
+                   'the guest (can be repeated)')
     p.add_argument('--suite', default=image.SUITE,
                    help="where the guest's packages come from (default: "
                    f'{image.SUITE})')
@@ -97,7 +100,8 @@ def prepare(opts):
     if opts.hca < 0 or opts.hca > 16:
         raise OdpError(f'--hca {opts.hca}: from 0 to 16')
     machine.machine_options(opts.iommu)
-    copies = [image.parse_copy(c) for c in opts.copy]
+    copies = [image.parse_copy(c) for c in opts.copy + [
+        f'{exe}:{place}' for exe, place in guestprog.copies(*opts.program)]]
     qemu = find_qemu(opts.qemu)
     kern = kernel.find(opts.kernel, opts.update)
     layers = [image.userland(opts.suite, opts.update)['layer'], kern.modules,
