@@ -14,6 +14,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from . import packages
 from .aptroot import AptRoot
 from .common import OdpError, TOP, cache_dir, locked, output, run, say
 
@@ -24,7 +25,7 @@ CROSS = 'aarch64-linux-gnu-gcc'
 #: The oldest suite that guests come from: what is linked with it runs with
 #: the newer ones too.
 SUITE = 'trixie'
-PACKAGES = ('libibverbs-dev', 'libibverbs1')
+LIBRARIES = ('libibverbs-dev', 'libibverbs1')
 
 FLAGS = ['-std=gnu11', '-D_GNU_SOURCE', '-O2', '-g', '-Wall', '-Wextra', '-Werror',
          '-Wno-unused-parameter', '-pthread']
@@ -45,8 +46,14 @@ def sources(name):
 def compiler():
     found = shutil.which(CROSS)
     if found is None:
+        packages.ensure({
+            'gcc-aarch64-linux-gnu': 'compiles programs for arm64 guests',
+            'libc6-dev-arm64-cross': 'their C library',
+        })
+        found = shutil.which(CROSS)
+    if found is None:
         raise OdpError(f'{CROSS} is missing: install the package '
-                       'gcc-aarch64-linux-gnu (odp build does)')
+                       'gcc-aarch64-linux-gnu')
     return found
 
 
@@ -55,7 +62,7 @@ def build(name):
     files, headers = sources(name)
     cc = compiler()
     key = hashlib.sha256()
-    for word in [output([cc, '-dumpfullversion']), SUITE, *PACKAGES, *FLAGS]:
+    for word in [output([cc, '-dumpfullversion']), SUITE, *LIBRARIES, *FLAGS]:
         key.update(word.encode() + b'\0')
     for path in files + headers:
         key.update(path.name.encode() + b'\0' + path.read_bytes() + b'\0')
@@ -65,7 +72,7 @@ def build(name):
         if exe.exists():
             return exe
         say(f'compiling {name} for arm64')
-        root = AptRoot().tool([f'{p}:arm64' for p in PACKAGES], SUITE)
+        root = AptRoot().tool([f'{p}:arm64' for p in LIBRARIES], SUITE)
         lib = root / 'usr/lib/aarch64-linux-gnu'
         place.mkdir(exist_ok=True)
         new = place / (name + '.new')
