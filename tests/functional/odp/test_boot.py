@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Debian's kernels boot, unmodified, on every CPU and behind every IOMMU of
 the matrix, without a complaint; soft RoCE works there."""
+# odp: minutes=6
 
 import odptest
 
