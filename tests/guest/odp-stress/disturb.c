@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "stress.h"
+#include "arena.h"
 
 /* Let some traffic pass between two acts, and while one lasts. */
 static void let_pass(struct arena *a, unsigned ops)

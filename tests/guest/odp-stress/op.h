@@ -2,7 +2,7 @@
 #ifndef OP_H
 #define OP_H
 
-#include "stress.h"
+#include "arena.h"
 
 enum { MAX_SEGS = 4, MAX_BYTES = 12288 };
 
