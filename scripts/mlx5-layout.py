@@ -21,14 +21,28 @@ import tempfile
 TOP = pathlib.Path(__file__).resolve().parent.parent
 TABLE = TOP / 'hw/rdma/mlx5/mlx5-layout.h'
 SOURCES = ('hw/rdma/mlx5', 'tests/qtest/odp')
-USE = re.compile(r'\bMLX5_(?:GET|SET|GET64|SET64|ADDR|BITS)\(\s*[^,()]*'
-                 r'(?:\([^()]*(?:\([^()]*\)[^()]*)*\)[^,()]*)*,\s*(\w+)\s*,\s*(\w+)\s*[,)]')
-# Names in tables of fields: MLX5_AT(struct, field), MLX5_CAP(struct, field, ...)
+# MLX5_GET(pointer, struct, field ...): the pointer may be any expression.
+USE = re.compile(r'\bMLX5_(?:GET|SET|GET64|SET64|ADDR|BITS)\(')
+# Names in tables of fields: MLX5_AT(struct, field ...)
 ROWS = re.compile(r'\bMLX5_(?:AT|CAP|FLD)\(\s*(\w+)\s*,\s*(\w+)\s*[,)]')
 SIZE = re.compile(r'\bMLX5_BYTES\(\s*(\w+)\s*\)')
 ROW = re.compile(r'^\s*X\((\w+), (\w+), (0x[0-9a-f]+), (\d+)\)', re.M)
 SROW = re.compile(r'^\s*S\((\w+), (\d+)\)', re.M)
 BEGIN, END = '/* BEGIN TABLE', '/* END TABLE */'
+
+
+def arguments(text, pos):
+    """The arguments of the call whose parenthesis opens before @pos."""
+    args, depth, start = [], 0, pos
+    while pos < len(text):
+        if text[pos] in ',)' and not depth:
+            args.append(text[start:pos].strip())
+            start = pos + 1
+            if text[pos] == ')':
+                break
+        depth += {'(': 1, '[': 1, ')': -1, ']': -1}.get(text[pos], 0)
+        pos += 1
+    return args
 
 
 def used():
@@ -39,8 +53,9 @@ def used():
             if path == TABLE:
                 continue
             text = path.read_text()
-            fields.update(m.groups() for m in USE.finditer(text)
-                          if m.group(1) not in ('s', 'st'))
+            calls = (arguments(text, m.end()) for m in USE.finditer(text))
+            fields.update(tuple(a[1:3]) for a in calls if len(a) >= 3
+                          and a[1] not in ('s', 'st'))
             fields.update(m.groups() for m in ROWS.finditer(text)
                           if m.group(1) not in ('s', 'st'))
             structs.update(m.group(1) for m in SIZE.finditer(text)

@@ -51,7 +51,8 @@ void mlx5_caps_reset(Mlx5Hca *h);
 /* What the driver has set. */
 unsigned mlx5_caps_uar_shift(Mlx5Hca *h);   /* log2 of 4 KiB UARs a page */
 bool mlx5_caps_mem_page_fault(Mlx5Hca *h);  /* memory scheme chosen */
-/*
+/* 8-byte atomics work on the host's byte order, not on big endian. */
+bool mlx5_caps_atomic_host_endian(Mlx5Hca *h);
 unsigned mlx5_caps_log_max_qp(Mlx5Hca *h);
 
 extern const VMStateDescription vmstate_mlx5_caps;   /* of Mlx5Hca */

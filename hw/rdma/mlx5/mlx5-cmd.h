@@ -56,6 +56,8 @@ typedef struct Mlx5CmdDesc {
 
 enum {
     MLX5_CMDF_ANY_STATE = 1 << 0, /* also before INIT_HCA and after TEARDOWN */
+    MLX5_CMDF_DISABLED  = 1 << 1, /* also before ENABLE_HCA */
+    MLX5_CMDF_NOT_INIT  = 1 << 2, /* not between INIT_HCA and TEARDOWN */
 };
 
 /* Each module's commands end with an entry whose fn is NULL. */

@@ -101,7 +101,7 @@ typedef struct Mlx5Port {
     uint8_t phys_state;           /* 5: link up */
     uint32_t cap_mask1;
     uint32_t qkey_viol, pkey_viol;
-    char node_desc[64];
+    uint8_t node_desc[64];        /* text, padded with zeroes */
     uint64_t tx_bytes, rx_bytes, tx_pkts, rx_pkts;  /* PMA counters, bytes */
 } Mlx5Port;
 

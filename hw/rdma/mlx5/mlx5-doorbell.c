@@ -13,6 +13,7 @@
 #include "mlx5-doorbell.h"
 #include "mlx5-eq.h"
 #include "mlx5-qp.h"
+#include "mlx5-res.h"
 #include "trace.h"
 
 enum {
@@ -55,7 +56,7 @@ void mlx5_uar_write(Mlx5Hca *h, uint32_t uar, uint32_t off, uint64_t value,
     uint8_t bytes[8];
     uint32_t hi, lo;
 
-    if (!mlx5_table_get(&h->uars, uar)) {
+    if (!mlx5_uar_exists(h, uar)) {
         mlx5_guest_error(h, "doorbell in UAR 0x%x, which is not allocated",
                          uar);
         return;

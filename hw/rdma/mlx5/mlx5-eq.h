@@ -70,6 +70,17 @@ extern const VMStateDescription vmstate_mlx5_eqs;  /* of Mlx5Hca */
 /* Asynchronous events about objects, data laid out as the driver expects. */
 void mlx5_event_qp(Mlx5Hca *h, uint8_t type, uint32_t qpn, uint8_t wq_type);
 void mlx5_event_srq(Mlx5Hca *h, uint8_t type, uint32_t srqn);
+/* Port 1; sub types of MLX5_EVENT_PORT_CHANGE as in the driver's device.h. */
+enum {
+    MLX5_PORT_DOWN = 1,
+    MLX5_PORT_ACTIVE = 4,
+    MLX5_PORT_INITIALIZED = 5,
+    MLX5_PORT_LID = 6,
+    MLX5_PORT_PKEY = 7,
+    MLX5_PORT_GUID = 8,
+    MLX5_PORT_CLIENT_REREG = 9,
+};
+void mlx5_event_port(Mlx5Hca *h, uint8_t sub_type);
 void mlx5_event_cq_error(Mlx5Hca *h, uint32_t cqn, uint8_t syndrome);
 
 #endif

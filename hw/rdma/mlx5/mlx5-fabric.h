@@ -17,7 +17,14 @@ enum {
     MLX5_FABRIC_FIRST_LID = 2,
     MLX5_LID_PERMISSIVE = 0xffff,
     MLX5_LID_MCAST = 0xc000,      /* first multicast LID */
+    MLX5_FABRIC_MAX_GROUPS = 1024,
 };
+
+typedef struct Mlx5McastGroup {
+    uint8_t mgid[16];
+    uint16_t mlid;
+    QLIST_ENTRY(Mlx5McastGroup) next;
+} Mlx5McastGroup;
 
 struct Mlx5Fabric {
     char *name;
@@ -25,6 +32,7 @@ struct Mlx5Fabric {
     uint64_t switch_guid;
     uint16_t next_lid;
     QLIST_HEAD(, Mlx5Hca) hcas;
+    QLIST_HEAD(, Mlx5McastGroup) groups;
     QLIST_ENTRY(Mlx5Fabric) next;
 };
 
@@ -37,6 +45,13 @@ Mlx5Hca *mlx5_fabric_by_lid(Mlx5Hca *from, uint16_t lid);
 Mlx5Hca *mlx5_fabric_by_guid(Mlx5Hca *from, uint64_t guid);
 /* ... or to a GID (16 bytes). */
 Mlx5Hca *mlx5_fabric_by_gid(Mlx5Hca *from, const uint8_t gid[16]);
+
+/* HCAs on the subnet. */
+unsigned mlx5_fabric_count(Mlx5Fabric *f);
+/* Multicast LID of a group, 0: there is none (or no room). */
+uint16_t mlx5_fabric_mcast_lid(Mlx5Fabric *f, const uint8_t mgid[16],
+                               bool create);
+void mlx5_fabric_free_groups(Mlx5Fabric *f);
 
 /*
  * mlx5-mad.c: one 256-byte MAD for the management agents of @h's port (or

@@ -18,6 +18,9 @@
 
 /* BEGIN TABLE (scripts/mlx5-layout.py --write) */
 #define MLX5_FIELDS(X) \
+    X(access_register_in, register_data, 0x80, 0) \
+    X(access_register_in, register_id, 0x50, 16) \
+    X(access_register_out, register_data, 0x80, 0) \
     X(ads, ack_timeout, 0x40, 5) \
     X(ads, pkey_index, 0x10, 16) \
     X(ads, rlid, 0x30, 16) \
@@ -35,6 +38,74 @@
     X(alloc_xrcd_out, xrcd, 0x48, 24) \
     X(arm_xrc_srq_in, lwm, 0x70, 16) \
     X(arm_xrc_srq_in, xrc_srqn, 0x48, 24) \
+    X(atomic_caps, atomic_operations, 0x90, 16) \
+    X(atomic_caps, atomic_req_8B_endianness_mode, 0x40, 2) \
+    X(atomic_caps, atomic_size_qp, 0xb0, 16) \
+    X(atomic_caps, supported_atomic_req_8B_endianness_mode_1, 0x46, 1) \
+    X(cmd_hca_cap, atomic, 0x21e, 1) \
+    X(cmd_hca_cap, bf, 0x260, 1) \
+    X(cmd_hca_cap, cmdif_checksum, 0x210, 2) \
+    X(cmd_hca_cap, cq_moderation, 0x222, 1) \
+    X(cmd_hca_cap, cq_oi, 0x220, 1) \
+    X(cmd_hca_cap, cqe_version, 0x1fc, 4) \
+    X(cmd_hca_cap, device_frequency_khz, 0x4e0, 32) \
+    X(cmd_hca_cap, device_frequency_mhz, 0x4c0, 32) \
+    X(cmd_hca_cap, driver_version, 0x261, 1) \
+    X(cmd_hca_cap, enhanced_error_q_counters, 0x1b1, 1) \
+    X(cmd_hca_cap, fixed_buffer_size, 0x108, 1) \
+    X(cmd_hca_cap, force_teardown, 0x110, 1) \
+    X(cmd_hca_cap, gid_table_size, 0x170, 16) \
+    X(cmd_hca_cap, hca_cap_2, 0x20, 1) \
+    X(cmd_hca_cap, ib_virt, 0x1a2, 1) \
+    X(cmd_hca_cap, local_ca_ack_delay, 0x1ab, 5) \
+    X(cmd_hca_cap, log_bf_reg_size, 0x26b, 5) \
+    X(cmd_hca_cap, log_max_cq, 0xdb, 5) \
+    X(cmd_hca_cap, log_max_cq_sz, 0xc8, 8) \
+    X(cmd_hca_cap, log_max_eq, 0xfc, 4) \
+    X(cmd_hca_cap, log_max_eq_sz, 0xe0, 8) \
+    X(cmd_hca_cap, log_max_klm_list_size, 0x11a, 6) \
+    X(cmd_hca_cap, log_max_mkey, 0xea, 6) \
+    X(cmd_hca_cap, log_max_mrw_sz, 0x109, 7) \
+    X(cmd_hca_cap, log_max_msg, 0x1c3, 5) \
+    X(cmd_hca_cap, log_max_pd, 0x32b, 5) \
+    X(cmd_hca_cap, log_max_qp, 0x9b, 5) \
+    X(cmd_hca_cap, log_max_qp_sz, 0x88, 8) \
+    X(cmd_hca_cap, log_max_ra_req_qp, 0x14a, 6) \
+    X(cmd_hca_cap, log_max_ra_res_qp, 0x15a, 6) \
+    X(cmd_hca_cap, log_max_rmp, 0x383, 5) \
+    X(cmd_hca_cap, log_max_srq, 0xab, 5) \
+    X(cmd_hca_cap, log_max_srq_sz, 0x80, 8) \
+    X(cmd_hca_cap, log_max_transport_domain, 0x323, 5) \
+    X(cmd_hca_cap, log_max_xrcd, 0x33b, 5) \
+    X(cmd_hca_cap, log_pg_sz, 0x258, 8) \
+    X(cmd_hca_cap, log_uar_page_sz, 0x490, 16) \
+    X(cmd_hca_cap, max_indirection, 0x100, 8) \
+    X(cmd_hca_cap, max_qp_cnt, 0x186, 10) \
+    X(cmd_hca_cap, max_wqe_sz_rq, 0x2b0, 16) \
+    X(cmd_hca_cap, max_wqe_sz_sq, 0x290, 16) \
+    X(cmd_hca_cap, native_port_num, 0x608, 8) \
+    X(cmd_hca_cap, null_mkey, 0x119, 1) \
+    X(cmd_hca_cap, num_of_uars_per_page, 0x520, 32) \
+    X(cmd_hca_cap, num_ports, 0x1b8, 8) \
+    X(cmd_hca_cap, out_of_seq_cnt, 0x180, 1) \
+    X(cmd_hca_cap, pg, 0x227, 1) \
+    X(cmd_hca_cap, pkey_table_size, 0x190, 16) \
+    X(cmd_hca_cap, port_type, 0x1b6, 2) \
+    X(cmd_hca_cap, rc, 0x23f, 1) \
+    X(cmd_hca_cap, retransmission_q_counters, 0x182, 1) \
+    X(cmd_hca_cap, set_deth_sqpn, 0x238, 1) \
+    X(cmd_hca_cap, terminate_scatter_list_mkey, 0xf6, 1) \
+    X(cmd_hca_cap, uar_4k, 0x240, 1) \
+    X(cmd_hca_cap, uar_sz, 0x24a, 6) \
+    X(cmd_hca_cap, uc, 0x23e, 1) \
+    X(cmd_hca_cap, ud, 0x23d, 1) \
+    X(cmd_hca_cap, umr_extended_translation_offset, 0x118, 1) \
+    X(cmd_hca_cap, vhca_id, 0x30, 16) \
+    X(cmd_hca_cap, vport_counters, 0x181, 1) \
+    X(cmd_hca_cap, xrc, 0x23c, 1) \
+    X(cmd_hca_cap_2, max_mkey_log_entity_size_fixed_buffer, 0x3a2, 6) \
+    X(cmd_hca_cap_2, max_mkey_log_entity_size_mtt, 0x3aa, 6) \
+    X(cmd_hca_cap_2, umr_log_entity_size_5, 0x98, 1) \
     X(cqc, c_eqn_or_apu_element, 0xa0, 32) \
     X(cqc, consumer_counter, 0x148, 24) \
     X(cqc, cq_max_count, 0x90, 16) \
@@ -57,6 +128,10 @@
     X(create_cq_in, cq_umem_valid, 0x2e0, 1) \
     X(create_cq_in, pas, 0x880, 0) \
     X(create_cq_out, cqn, 0x48, 24) \
+    X(create_eq_in, eq_context_entry, 0x80, 512) \
+    X(create_eq_in, event_bitmask, 0x2c0, 256) \
+    X(create_eq_in, pas, 0x880, 0) \
+    X(create_eq_out, eq_number, 0x58, 8) \
     X(create_mkey_in, klm_pas_mtt, 0x880, 0) \
     X(create_mkey_in, memory_key_mkey_entry, 0x80, 512) \
     X(create_mkey_in, mkey_umem_valid, 0x61, 1) \
@@ -82,8 +157,50 @@
     X(dealloc_uar_in, uar, 0x48, 24) \
     X(dealloc_xrcd_in, xrcd, 0x48, 24) \
     X(destroy_cq_in, cqn, 0x48, 24) \
+    X(destroy_eq_in, eq_number, 0x58, 8) \
     X(destroy_mkey_in, mkey_index, 0x48, 24) \
     X(destroy_psv_in, psvn, 0x48, 24) \
+    X(disable_hca_in, function_id, 0x50, 16) \
+    X(enable_hca_in, function_id, 0x50, 16) \
+    X(eqc, consumer_counter, 0x148, 24) \
+    X(eqc, intr, 0xb4, 12) \
+    X(eqc, log_eq_size, 0x63, 5) \
+    X(eqc, log_page_size, 0xc3, 5) \
+    X(eqc, oi, 0xe, 1) \
+    X(eqc, page_offset, 0x54, 6) \
+    X(eqc, producer_counter, 0x168, 24) \
+    X(eqc, st, 0x14, 4) \
+    X(eqc, status, 0x0, 4) \
+    X(eqc, uar_page, 0x68, 24) \
+    X(gen_eqe_in, eq_number, 0x58, 8) \
+    X(gen_eqe_in, eqe, 0x80, 512) \
+    X(hca_vport_context, cap_mask1, 0x200, 32) \
+    X(hca_vport_context, cap_mask1_field_select, 0x220, 32) \
+    X(hca_vport_context, field_select, 0x0, 32) \
+    X(hca_vport_context, has_smi, 0x101, 1) \
+    X(hca_vport_context, lid, 0x300, 16) \
+    X(hca_vport_context, lmc, 0x318, 3) \
+    X(hca_vport_context, node_guid, 0x1c0, 64) \
+    X(hca_vport_context, pkey_violation_counter, 0x350, 16) \
+    X(hca_vport_context, port_guid, 0x180, 64) \
+    X(hca_vport_context, port_physical_state, 0x110, 4) \
+    X(hca_vport_context, port_state, 0x118, 4) \
+    X(hca_vport_context, qkey_violation_counter, 0x340, 16) \
+    X(hca_vport_context, sm_lid, 0x320, 16) \
+    X(hca_vport_context, sm_sl, 0x330, 4) \
+    X(hca_vport_context, subnet_timeout, 0x31b, 5) \
+    X(hca_vport_context, system_image_guid, 0x140, 64) \
+    X(hca_vport_context, vport_state, 0x11c, 4) \
+    X(hca_vport_context, vport_state_policy, 0x114, 4) \
+    X(mad_ifc_in, mad, 0x80, 2048) \
+    X(mad_ifc_in, port, 0x58, 8) \
+    X(mad_ifc_in, remote_lid, 0x40, 16) \
+    X(mad_ifc_out, response_mad_packet, 0x80, 2048) \
+    X(manage_pages_in, function_id, 0x50, 16) \
+    X(manage_pages_in, input_num_entries, 0x60, 32) \
+    X(manage_pages_in, pas, 0x80, 0) \
+    X(manage_pages_out, output_num_entries, 0x40, 32) \
+    X(manage_pages_out, pas, 0x80, 0) \
     X(mem_page_fault_info, error, 0x0, 1) \
     X(mem_page_fault_info, fault_token_31_0, 0x20, 32) \
     X(mem_page_fault_info, fault_token_47_32, 0x10, 16) \
@@ -110,8 +227,54 @@
     X(modify_cq_in, cqn, 0x48, 24) \
     X(modify_cq_in, modify_field_select_resize_field_select, 0x60, 32) \
     X(modify_cq_in, pas, 0x880, 0) \
+    X(modify_hca_vport_context_in, hca_vport_context, 0x80, 4096) \
+    X(modify_rmp_in, bitmask, 0x80, 64) \
     X(modify_rmp_in, ctx, 0x100, 1920) \
+    X(odp_cap, mem_page_fault, 0x600, 1) \
+    X(odp_cap, memory_page_fault_scheme_cap__page_prefetch, 0x245, 1) \
+    X(odp_cap, memory_page_fault_scheme_cap__rc_odp_caps__atomic, 0x284, 1) \
+    X(odp_cap, memory_page_fault_scheme_cap__rc_odp_caps__read, 0x283, 1) \
+    X(odp_cap, memory_page_fault_scheme_cap__rc_odp_caps__receive, 0x281, 1) \
+    X(odp_cap, memory_page_fault_scheme_cap__rc_odp_caps__send, 0x280, 1) \
+    X(odp_cap, memory_page_fault_scheme_cap__rc_odp_caps__srq_receive, 0x285, 1) \
+    X(odp_cap, memory_page_fault_scheme_cap__rc_odp_caps__write, 0x282, 1) \
+    X(odp_cap, memory_page_fault_scheme_cap__ud_odp_caps__send, 0x2c0, 1) \
+    X(odp_cap, memory_page_fault_scheme_cap__ud_odp_caps__srq_receive, 0x2c5, 1) \
+    X(odp_cap, memory_page_fault_scheme_cap__xrc_odp_caps__atomic, 0x2e4, 1) \
+    X(odp_cap, memory_page_fault_scheme_cap__xrc_odp_caps__read, 0x2e3, 1) \
+    X(odp_cap, memory_page_fault_scheme_cap__xrc_odp_caps__send, 0x2e0, 1) \
+    X(odp_cap, memory_page_fault_scheme_cap__xrc_odp_caps__srq_receive, 0x2e5, 1) \
+    X(odp_cap, memory_page_fault_scheme_cap__xrc_odp_caps__write, 0x2e2, 1) \
+    X(odp_cap, transport_page_fault_scheme_cap__rc_odp_caps__atomic, 0x84, 1) \
+    X(odp_cap, transport_page_fault_scheme_cap__rc_odp_caps__read, 0x83, 1) \
+    X(odp_cap, transport_page_fault_scheme_cap__rc_odp_caps__receive, 0x81, 1) \
+    X(odp_cap, transport_page_fault_scheme_cap__rc_odp_caps__send, 0x80, 1) \
+    X(odp_cap, transport_page_fault_scheme_cap__rc_odp_caps__srq_receive, 0x85, 1) \
+    X(odp_cap, transport_page_fault_scheme_cap__rc_odp_caps__write, 0x82, 1) \
+    X(odp_cap, transport_page_fault_scheme_cap__ud_odp_caps__send, 0xc0, 1) \
+    X(odp_cap, transport_page_fault_scheme_cap__ud_odp_caps__srq_receive, 0xc5, 1) \
+    X(odp_cap, transport_page_fault_scheme_cap__xrc_odp_caps__atomic, 0xe4, 1) \
+    X(odp_cap, transport_page_fault_scheme_cap__xrc_odp_caps__read, 0xe3, 1) \
+    X(odp_cap, transport_page_fault_scheme_cap__xrc_odp_caps__send, 0xe0, 1) \
+    X(odp_cap, transport_page_fault_scheme_cap__xrc_odp_caps__srq_receive, 0xe5, 1) \
+    X(odp_cap, transport_page_fault_scheme_cap__xrc_odp_caps__write, 0xe2, 1) \
     X(page_fault_resume_in, page_fault_info, 0x40, 64) \
+    X(paos_reg, admin_status, 0x14, 4) \
+    X(paos_reg, ase, 0x20, 1) \
+    X(paos_reg, oper_status, 0x1c, 4) \
+    X(pmtu_reg, admin_mtu, 0x40, 16) \
+    X(pmtu_reg, max_mtu, 0x20, 16) \
+    X(pmtu_reg, oper_mtu, 0x60, 16) \
+    X(ppcnt_reg, counter_set, 0x40, 1984) \
+    X(ptys_reg, ib_link_width_admin, 0xe0, 16) \
+    X(ptys_reg, ib_link_width_capability, 0x80, 16) \
+    X(ptys_reg, ib_link_width_oper, 0x140, 16) \
+    X(ptys_reg, ib_proto_admin, 0xf0, 16) \
+    X(ptys_reg, ib_proto_capability, 0x90, 16) \
+    X(ptys_reg, ib_proto_oper, 0x150, 16) \
+    X(pvlc_reg, vl_admin, 0x5c, 4) \
+    X(pvlc_reg, vl_hw_cap, 0x3c, 4) \
+    X(pvlc_reg, vl_operational, 0x7c, 4) \
     X(qpc, atomic_mode, 0x48c, 4) \
     X(qpc, counter_set_id, 0x60, 8) \
     X(qpc, cqn_rcv, 0x4e8, 24) \
@@ -154,11 +317,34 @@
     X(qpc, sw_sq_wqebb_counter, 0x5b0, 16) \
     X(qpc, uar_page, 0x68, 24) \
     X(qpc, user_index, 0x88, 24) \
+    X(query_adapter_out, query_adapter_struct, 0x80, 2048) \
+    X(query_adapter_param_block, ieee_vendor_id, 0xc8, 24) \
+    X(query_adapter_param_block, vsd_contd_psid, 0x780, 128) \
+    X(query_adapter_param_block, vsd_vendor_id, 0xf0, 16) \
     X(query_cq_in, cqn, 0x48, 24) \
     X(query_cq_out, cq_context, 0x80, 512) \
+    X(query_eq_in, eq_number, 0x58, 8) \
+    X(query_eq_out, eq_context_entry, 0x80, 512) \
+    X(query_eq_out, event_bitmask, 0x2c0, 64) \
+    X(query_eq_out, pas, 0x880, 0) \
+    X(query_hca_cap_in, function_id, 0x50, 16) \
+    X(query_hca_cap_in, other_function, 0x40, 1) \
+    X(query_hca_cap_out, capability, 0x80, 32768) \
+    X(query_hca_vport_context_in, other_vport, 0x40, 1) \
+    X(query_hca_vport_context_in, port_num, 0x4c, 4) \
+    X(query_hca_vport_context_in, vport_number, 0x50, 16) \
+    X(query_hca_vport_context_out, hca_vport_context, 0x80, 4096) \
+    X(query_hca_vport_gid_in, gid_index, 0x70, 16) \
+    X(query_hca_vport_gid_out, gid, 0x80, 0) \
+    X(query_hca_vport_gid_out, gids_num, 0x60, 16) \
+    X(query_hca_vport_pkey_in, pkey_index, 0x70, 16) \
+    X(query_hca_vport_pkey_out, pkey, 0x80, 0) \
+    X(query_issi_out, current_issi, 0x50, 16) \
+    X(query_issi_out, supported_issi_dw0, 0x360, 32) \
     X(query_mkey_in, mkey_index, 0x48, 24) \
     X(query_mkey_out, bsf0_klm0_pas_mtt0_1, 0x880, 128) \
     X(query_mkey_out, memory_key_mkey_entry, 0x80, 512) \
+    X(query_pages_out, num_pages, 0x60, 32) \
     X(query_q_counter_in, clear, 0xc0, 1) \
     X(query_q_counter_in, counter_set_id, 0xf8, 8) \
     X(query_q_counter_in, other_vport, 0x40, 1) \
@@ -188,6 +374,14 @@
     X(query_special_contexts_out, null_mkey, 0x80, 32) \
     X(query_special_contexts_out, resd_lkey, 0x60, 32) \
     X(query_special_contexts_out, terminate_scatter_list_mkey, 0xa0, 32) \
+    X(query_vport_counter_in, clear, 0xc0, 1) \
+    X(query_vport_counter_out, received_ib_unicast__octets, 0x1c0, 64) \
+    X(query_vport_counter_out, received_ib_unicast__packets, 0x180, 64) \
+    X(query_vport_counter_out, transmitted_ib_unicast__octets, 0x240, 64) \
+    X(query_vport_counter_out, transmitted_ib_unicast__packets, 0x200, 64) \
+    X(query_vport_state_in, other_vport, 0x40, 1) \
+    X(query_vport_state_out, admin_state, 0x78, 4) \
+    X(query_vport_state_out, state, 0x7c, 4) \
     X(query_xrc_srq_out, xrc_srq_context_entry, 0x80, 512) \
     X(rmp_bitmask, lwm, 0x3f, 1) \
     X(rmpc, state, 0x8, 4) \
@@ -195,7 +389,13 @@
     X(rst2init_qp_in, opt_param_mask, 0x80, 32) \
     X(rst2init_qp_in, qpc, 0xc0, 1856) \
     X(rst2init_qp_in, qpn, 0x48, 24) \
+    X(set_driver_version_in, driver_version, 0x80, 512) \
+    X(set_hca_cap_in, capability, 0x80, 32768) \
+    X(set_hca_cap_in, function_id, 0x50, 16) \
+    X(set_hca_cap_in, other_function, 0x40, 1) \
+    X(set_issi_in, current_issi, 0x50, 16) \
     X(srqc, dbr_addr, 0x140, 64) \
+    X(teardown_hca_in, profile, 0x50, 16) \
     X(trans_page_fault_info, fault_token, 0x28, 24) \
     X(wq, dbr_addr, 0x80, 64) \
     X(wq, log_wq_pg_sz, 0x113, 5) \
@@ -238,21 +438,35 @@
     S(destroy_mkey_out, 16) \
     S(destroy_psv_in, 16) \
     S(destroy_psv_out, 16) \
+    S(gen_eqe_in, 80) \
+    S(mad_ifc_in, 272) \
+    S(mad_ifc_out, 272) \
     S(mkc, 64) \
     S(modify_cq_in, 272) \
     S(modify_cq_out, 16) \
+    S(modify_hca_vport_context_in, 528) \
     S(modify_rmp_in, 272) \
     S(page_fault_resume_in, 16) \
     S(page_fault_resume_out, 16) \
+    S(paos_reg, 16) \
+    S(pmtu_reg, 16) \
+    S(ppcnt_reg, 256) \
+    S(ptys_reg, 64) \
+    S(pvlc_reg, 16) \
     S(qp_2rst_in, 16) \
     S(qpc, 232) \
+    S(query_adapter_out, 272) \
     S(query_cq_in, 16) \
     S(query_cq_out, 272) \
+    S(query_hca_vport_context_out, 528) \
+    S(query_issi_out, 112) \
     S(query_mkey_in, 16) \
     S(query_q_counter_out, 256) \
     S(query_rmp_out, 272) \
     S(query_special_contexts_out, 32) \
+    S(query_vport_counter_out, 528) \
     S(rst2init_qp_in, 272) \
+    S(set_driver_version_in, 80) \
     S(srqc, 64) \
     S(xrc_srqc, 64) \
     /* end */

@@ -142,6 +142,11 @@ static enum Mlx5CmdStatus cmd_dealloc_uar(Mlx5Hca *h, Mlx5Cmd *c)
     return res_dealloc(h, c, &h->uars, "uar", id >> shift);
 }
 
+bool mlx5_uar_exists(Mlx5Hca *h, uint32_t uar)
+{
+    return mlx5_table_get(&h->uars, uar >> mlx5_caps_uar_shift(h));
+}
+
 bool mlx5_uar_owned(Mlx5Hca *h, const Mlx5Cmd *c, uint32_t uar)
 {
     return mlx5_res_get(c, &h->uars, uar >> mlx5_caps_uar_shift(h));

@@ -62,7 +62,9 @@ static inline Mlx5Obj *mlx5_res_get(const Mlx5Cmd *c, const Mlx5Table *t,
     return o && mlx5_owns(c, o) ? o : NULL;
 }
 
-/* UAR page @uar exists and belongs to the command's user context. */
+/* UAR page @uar (4 KiB pages of BAR0) is allocated. */
+bool mlx5_uar_exists(Mlx5Hca *h, uint32_t uar);
+/* ... and belongs to the command's user context. */
 bool mlx5_uar_owned(Mlx5Hca *h, const Mlx5Cmd *c, uint32_t uar);
 
 void mlx5_res_init(Mlx5Hca *h);

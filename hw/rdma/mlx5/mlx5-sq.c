@@ -442,7 +442,7 @@ static uint8_t mlx5_sq_parse(Mlx5Qp *qp, Mlx5Op *op, const uint8_t *wqe,
 /* Starts the WQE at sq_ci. Returns its operation, or NULL when it is done. */
 static Mlx5Op *mlx5_sq_start(Mlx5Qp *qp)
 {
-    QEMU_ALIGNED(8, uint8_t wqe[MLX5_WQE_MAX]);
+    uint8_t wqe[MLX5_WQE_MAX] QEMU_ALIGNED(8);
     const Mlx5WqeCtrl *ctrl = (const Mlx5WqeCtrl *)wqe;
     Mlx5Op *op = mlx5_op_new(qp);
     uint32_t len;

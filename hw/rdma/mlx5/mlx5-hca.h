@@ -1,0 +1,66 @@
+/*
+ * mlx5 HCA as a whole: its state, the init segment, its clock
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef HW_RDMA_MLX5_HCA_H
+#define HW_RDMA_MLX5_HCA_H
+
+#include "mlx5-cmd.h"
+
+enum {
+    MLX5_CMDQ_LOG_SIZE = 5,       /* entries */
+    MLX5_CMDQ_LOG_STRIDE = 6,     /* bytes of one */
+    MLX5_ISEG_SIZE = 0x3000,      /* bytes of BAR0 that are the init segment */
+};
+
+enum {
+    MLX5_VENDOR_ID = 0x15b3,
+    MLX5_DEVICE_ID = 0x101b,      /* ConnectX-6 */
+};
+
+/* Firmware version that the init segment and registers tell. */
+enum {
+    MLX5_FW_MAJOR = 20,
+    MLX5_FW_MINOR = 31,
+    MLX5_FW_SUB = 1014,
+};
+
+#define MLX5_PSID "QODP000000001"
+
+/* Health syndromes of the init segment (mlx5 driver: driver.h, health.c). */
+enum {
+    MLX5_HEALTH_OK = 0x0,
+    MLX5_HEALTH_FW_INTERNAL_ERR = 0x1,
+};
+
+extern const VMStateDescription vmstate_mlx5_cmd, vmstate_mlx5_hca_state;
+
+void mlx5_hca_init(Mlx5Hca *h);
+void mlx5_hca_fini(Mlx5Hca *h);
+/*
+ * Function-level or bus reset: everything of the guest ends, all state is
+ * as after power-up.
+ */
+void mlx5_hca_reset(Mlx5Hca *h);
+
+/* A command with these MLX5_CMDF_* flags may run now. */
+bool mlx5_hca_allows(Mlx5Hca *h, uint32_t flags);
+/* DMA address of the command queue; 0: none. */
+uint64_t mlx5_hca_cmdq(Mlx5Hca *h);
+
+/* The free-running clock, MLX5_CORE_CLOCK_KHZ; also CQE timestamps. */
+uint64_t mlx5_hca_clock(Mlx5Hca *h);
+
+/* Init segment: @off below MLX5_ISEG_SIZE, aligned dwords, CPU order. */
+uint32_t mlx5_iseg_read(Mlx5Hca *h, uint32_t off);
+void mlx5_iseg_write(Mlx5Hca *h, uint32_t off, uint32_t value);
+
+/*
+ * The device breaks (@syndrome not 0) or is well again: what the driver's
+ * health poll sees. A broken device runs no commands and no traffic.
+ */
+void mlx5_hca_set_health(Mlx5Hca *h, uint8_t syndrome);
+uint8_t mlx5_hca_health(Mlx5Hca *h);
+
+#endif

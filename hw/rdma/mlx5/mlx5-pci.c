@@ -1,0 +1,322 @@
+/*
+ * mlx5 HCA: the PCI function
+ *
+ * The only file of the HCA that knows PCI. BAR0 holds the init segment, the
+ * MSI-X table and the UAR pages; UAR n is at n * 4 KiB.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "qemu/osdep.h"
+#include "qemu/module.h"
+#include "qemu/units.h"
+#include "qapi/error.h"
+#include "hw/pci/msix.h"
+#include "hw/pci/pci_device.h"
+#include "hw/pci/pcie.h"
+#include "hw/qdev-properties.h"
+#include "migration/vmstate.h"
+#include "mlx5-caps.h"
+#include "mlx5-cq.h"
+#include "mlx5-doorbell.h"
+#include "mlx5-eq.h"
+#include "mlx5-fabric.h"
+#include "mlx5-hca.h"
+#include "mlx5-mkey.h"
+#include "mlx5-odp.h"
+#include "mlx5-qp.h"
+#include "mlx5-res.h"
+#include "mlx5-vport.h"
+#include "trace.h"
+
+#define TYPE_MLX5_HCA "mlx5-hca"
+OBJECT_DECLARE_SIMPLE_TYPE(Mlx5Pci, MLX5_HCA)
+
+enum {
+    BAR_SIZE = 32 * MiB,
+    BAR_MSIX_TABLE = 0x4000,
+    BAR_MSIX_PBA = 0x6000,
+    BAR_UARS = 0x10000,           /* aligned for guests with 64 KiB pages */
+    UAR_SIZE = 4 * KiB,
+
+    CAP_PM = 0x40,
+    CAP_EXP = 0x60,
+    CAP_SERIAL = 0x100,
+
+    CLASS_INFINIBAND = 0x0207,
+};
+
+struct Mlx5Pci {
+    PCIDevice parent_obj;
+
+    Mlx5Hca hca;
+    MemoryRegion bar, iseg, uars;
+    char *link;                   /* property: link layer */
+};
+
+static void mlx5_pci_raise_irq(Mlx5Hca *h, uint32_t vector)
+{
+    Mlx5Pci *s = container_of(h, Mlx5Pci, hca);
+
+    if (msix_enabled(PCI_DEVICE(s))) {
+        msix_notify(PCI_DEVICE(s), vector);
+    }
+}
+
+/*
+ * The init segment is big endian; the driver reads bytes of its health
+ * buffer, too.
+ */
+static uint64_t mlx5_iseg_mmio_read(void *opaque, hwaddr off, unsigned size)
+{
+    Mlx5Pci *s = opaque;
+    uint32_t dword = mlx5_iseg_read(&s->hca, off & ~3);
+
+    return extract32(dword, (4 - (off & 3) - size) * 8, size * 8);
+}
+
+static void mlx5_iseg_mmio_write(void *opaque, hwaddr off, uint64_t value,
+                                 unsigned size)
+{
+    Mlx5Pci *s = opaque;
+
+    if (size != 4) {
+        mlx5_guest_error(&s->hca, "%u-byte write to 0x%" HWADDR_PRIx
+                         " of the init segment", size, off);
+        return;
+    }
+    mlx5_iseg_write(&s->hca, off, value);
+}
+
+static const MemoryRegionOps mlx5_iseg_ops = {
+    .read = mlx5_iseg_mmio_read,
+    .write = mlx5_iseg_mmio_write,
+    .endianness = DEVICE_BIG_ENDIAN,
+    .valid = { .min_access_size = 1, .max_access_size = 8 },
+    .impl = { .min_access_size = 1, .max_access_size = 4 },
+};
+
+static uint64_t mlx5_uar_mmio_read(void *opaque, hwaddr off, unsigned size)
+{
+    /* Write-only on silicon. */
+    return 0;
+}
+
+static void mlx5_uar_mmio_write(void *opaque, hwaddr off, uint64_t value,
+                                unsigned size)
+{
+    Mlx5Pci *s = opaque;
+
+    mlx5_uar_write(&s->hca, (BAR_UARS + off) / UAR_SIZE, off % UAR_SIZE,
+                   value, size);
+}
+
+static const MemoryRegionOps mlx5_uar_ops = {
+    .read = mlx5_uar_mmio_read,
+    .write = mlx5_uar_mmio_write,
+    .endianness = DEVICE_LITTLE_ENDIAN,
+    .valid = { .min_access_size = 1, .max_access_size = 8 },
+    .impl = { .min_access_size = 1, .max_access_size = 8 },
+};
+
+static bool mlx5_pci_check_properties(Mlx5Pci *s, Error **errp)
+{
+    Mlx5Hca *h = &s->hca;
+
+    if (s->link && !strcmp(s->link, "eth")) {
+        error_setg(errp, "link=eth is not available: the port is InfiniBand, "
+                   "use link=ib");
+        return false;
+    }
+    if (s->link && strcmp(s->link, "ib")) {
+        error_setg(errp, "link=%s is not known, use link=ib", s->link);
+        return false;
+    }
+    if (h->conf.odp && strcmp(h->conf.odp, "off") &&
+        strcmp(h->conf.odp, "memory") && strcmp(h->conf.odp, "transport")) {
+        error_setg(errp, "odp=%s is not known, use odp=off, odp=memory or "
+                   "odp=transport", h->conf.odp);
+        return false;
+    }
+    if (h->num_vectors < 2 || h->num_vectors > MLX5_MAX_EQS) {
+        error_setg(errp, "num-vectors=%u is out of range, use num-vectors=2 "
+                   "to num-vectors=%u", h->num_vectors, MLX5_MAX_EQS);
+        return false;
+    }
+    return true;
+}
+
+static bool mlx5_pci_init_capabilities(Mlx5Pci *s, Error **errp)
+{
+    PCIDevice *pdev = PCI_DEVICE(s);
+    int i;
+
+    if (pci_pm_init(pdev, CAP_PM, errp) < 0) {
+        return false;
+    }
+    if (pci_bus_is_express(pci_get_bus(pdev))) {
+        if (pcie_endpoint_cap_init(pdev, CAP_EXP) < 0) {
+            error_setg(errp, "no room for the PCI Express capability");
+            return false;
+        }
+        pcie_cap_flr_init(pdev);
+    } else {
+        error_setg(errp, "mlx5-hca needs a PCI Express bus: use bus=pcie.0 "
+                   "or the bus of a pcie-root-port");
+        return false;
+    }
+    if (msix_init(pdev, s->hca.num_vectors, &s->bar, 0, BAR_MSIX_TABLE,
+                  &s->bar, 0, BAR_MSIX_PBA, 0, errp) < 0) {
+        return false;
+    }
+    for (i = 0; i < s->hca.num_vectors; i++) {
+        msix_vector_use(pdev, i);
+    }
+    return true;
+}
+
+static void mlx5_pci_init_bar(Mlx5Pci *s)
+{
+    memory_region_init(&s->bar, OBJECT(s), "mlx5-bar0", BAR_SIZE);
+    memory_region_init_io(&s->iseg, OBJECT(s), &mlx5_iseg_ops, s,
+                          "mlx5-init-segment", MLX5_ISEG_SIZE);
+    memory_region_init_io(&s->uars, OBJECT(s), &mlx5_uar_ops, s, "mlx5-uars",
+                          BAR_SIZE - BAR_UARS);
+    memory_region_add_subregion(&s->bar, 0, &s->iseg);
+    memory_region_add_subregion(&s->bar, BAR_UARS, &s->uars);
+    pci_register_bar(PCI_DEVICE(s), 0, PCI_BASE_ADDRESS_SPACE_MEMORY |
+                     PCI_BASE_ADDRESS_MEM_TYPE_64 |
+                     PCI_BASE_ADDRESS_MEM_PREFETCH, &s->bar);
+}
+
+static void mlx5_pci_realize(PCIDevice *pdev, Error **errp)
+{
+    Mlx5Pci *s = MLX5_HCA(pdev);
+    Mlx5Hca *h = &s->hca;
+
+    if (!mlx5_pci_check_properties(s, errp)) {
+        return;
+    }
+    mlx5_pci_init_bar(s);
+    if (!mlx5_pci_init_capabilities(s, errp)) {
+        return;
+    }
+    h->as = pci_get_address_space(pdev);
+    h->dev = DEVICE(pdev);
+    h->name = DEVICE(pdev)->id ?: TYPE_MLX5_HCA;
+    h->guard = &DEVICE(pdev)->mem_reentrancy_guard;
+    h->raise_irq = mlx5_pci_raise_irq;
+    h->uar_first = BAR_UARS / UAR_SIZE;
+    h->uar_limit = BAR_SIZE / UAR_SIZE;
+
+    mlx5_fabric_join(h);
+    mlx5_hca_init(h);
+    mlx5_caps_init(h);
+    mlx5_res_init(h);
+    mlx5_eq_init(h);
+    mlx5_mkey_init(h);
+    mlx5_odp_init(h);
+    mlx5_cq_init(h);
+    mlx5_qp_init(h);
+    mlx5_cmd_init(h);
+    pcie_dev_ser_num_init(pdev, CAP_SERIAL, h->port.sys_guid);
+}
+
+static void mlx5_pci_exit(PCIDevice *pdev)
+{
+    Mlx5Pci *s = MLX5_HCA(pdev);
+    Mlx5Hca *h = &s->hca;
+
+    mlx5_cmd_fini(h);
+    mlx5_hca_destroy_all(h);
+    mlx5_qp_fini(h);
+    mlx5_cq_fini(h);
+    mlx5_odp_fini(h);
+    mlx5_mkey_fini(h);
+    mlx5_eq_fini(h);
+    mlx5_res_fini(h);
+    mlx5_caps_fini(h);
+    mlx5_hca_fini(h);
+    mlx5_fabric_leave(h);
+    msix_uninit(pdev, &s->bar, &s->bar);
+    pcie_cap_exit(pdev);
+}
+
+/* Bus reset, FLR, power-up. */
+static void mlx5_pci_reset_hold(Object *obj, ResetType type)
+{
+    mlx5_hca_reset(&MLX5_HCA(obj)->hca);
+}
+
+static void mlx5_pci_write_config(PCIDevice *pdev, uint32_t addr,
+                                  uint32_t value, int len)
+{
+    pci_default_write_config(pdev, addr, value, len);
+    pcie_cap_flr_write_config(pdev, addr, value, len);
+}
+
+static const Property mlx5_pci_properties[] = {
+    DEFINE_PROP_STRING("link", Mlx5Pci, link),
+    DEFINE_PROP_STRING("fabric", Mlx5Pci, hca.conf.fabric),
+    DEFINE_PROP_UINT64("guid", Mlx5Pci, hca.conf.guid, 0),
+    DEFINE_PROP_STRING("odp", Mlx5Pci, hca.conf.odp),
+    DEFINE_PROP_SIZE("xlt-limit", Mlx5Pci, hca.conf.xlt_limit, 1 * GiB),
+    DEFINE_PROP_UINT32("num-vectors", Mlx5Pci, hca.num_vectors, 16),
+};
+
+static const VMStateDescription vmstate_mlx5_pci = {
+    .name = TYPE_MLX5_HCA,
+    .version_id = 1,
+    .minimum_version_id = 1,
+    /* Objects come after what they name. */
+    .fields = (const VMStateField[]) {
+        VMSTATE_PCI_DEVICE(parent_obj, Mlx5Pci),
+        VMSTATE_MSIX(parent_obj, Mlx5Pci),
+        VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_hca_state, Mlx5Hca),
+        VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_port, Mlx5Hca),
+        VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_caps, Mlx5Hca),
+        VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_resources, Mlx5Hca),
+        VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_eqs, Mlx5Hca),
+        VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_mkeys, Mlx5Hca),
+        VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_odp, Mlx5Hca),
+        VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_cqs, Mlx5Hca),
+        VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_srqs, Mlx5Hca),
+        VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_qps, Mlx5Hca),
+        VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_cmd, Mlx5Hca),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
+static void mlx5_pci_class_init(ObjectClass *klass, const void *data)
+{
+    DeviceClass *dc = DEVICE_CLASS(klass);
+    PCIDeviceClass *pc = PCI_DEVICE_CLASS(klass);
+    ResettableClass *rc = RESETTABLE_CLASS(klass);
+
+    pc->realize = mlx5_pci_realize;
+    pc->exit = mlx5_pci_exit;
+    pc->config_write = mlx5_pci_write_config;
+    pc->vendor_id = MLX5_VENDOR_ID;
+    pc->device_id = MLX5_DEVICE_ID;
+    pc->subsystem_vendor_id = MLX5_VENDOR_ID;
+    pc->class_id = CLASS_INFINIBAND;
+    rc->phases.hold = mlx5_pci_reset_hold;
+    dc->desc = "PCIe RDMA host channel adapter for the mlx5 driver";
+    dc->vmsd = &vmstate_mlx5_pci;
+    set_bit(DEVICE_CATEGORY_NETWORK, dc->categories);
+    device_class_set_props(dc, mlx5_pci_properties);
+}
+
+static const TypeInfo mlx5_pci_types[] = {
+    {
+        .name = TYPE_MLX5_HCA,
+        .parent = TYPE_PCI_DEVICE,
+        .instance_size = sizeof(Mlx5Pci),
+        .class_init = mlx5_pci_class_init,
+        .interfaces = (const InterfaceInfo[]) {
+            { INTERFACE_PCIE_DEVICE },
+            { }
+        },
+    },
+};
+
+DEFINE_TYPES(mlx5_pci_types)

@@ -1,0 +1,178 @@
+/*
+ * mlx5 access registers (ACCESS_REG)
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "qemu/osdep.h"
+#include "mlx5-cmd.h"
+#include "mlx5-vport.h"
+#include "trace.h"
+
+/* Syndromes of this file. */
+enum {
+    SYND_REG_UNKNOWN = 0x550001,
+    SYND_REG_READ_ONLY,
+    SYND_REG_VALUE,
+    SYND_REG_PORT,
+};
+
+enum { REG_WRITE = 0, REG_READ = 1 };
+
+/*
+ * @in and @out hold as many bytes as the register has; @out starts as a copy
+ * of @in, since the driver's selectors come back.
+ */
+typedef enum Mlx5CmdStatus (*RegFn)(Mlx5Hca *h, Mlx5Cmd *c, bool write,
+                                    const uint8_t *in, uint8_t *out);
+
+typedef struct Mlx5Reg {
+    uint16_t id;
+    const char *name;
+    uint16_t bytes;
+    bool writable;
+    bool has_port;                /* local_port is in byte 1 */
+    RegFn fn;
+} Mlx5Reg;
+
+static enum Mlx5CmdStatus reg_host_endianness(Mlx5Hca *h, Mlx5Cmd *c,
+                                              bool write, const uint8_t *in,
+                                              uint8_t *out)
+{
+    /* 0: little endian, the only one that atomics know here. */
+    if (write && in[0]) {
+        c->syndrome = SYND_REG_VALUE;
+        return MLX5_CMD_BAD_PARAM;
+    }
+    out[0] = 0;
+    return MLX5_CMD_OK;
+}
+
+static enum Mlx5CmdStatus reg_node_desc(Mlx5Hca *h, Mlx5Cmd *c, bool write,
+                                        const uint8_t *in, uint8_t *out)
+{
+    if (write) {
+        memcpy(h->port.node_desc, in, sizeof(h->port.node_desc));
+    }
+    memcpy(out, h->port.node_desc, sizeof(h->port.node_desc));
+    return MLX5_CMD_OK;
+}
+
+static enum Mlx5CmdStatus reg_ptys(Mlx5Hca *h, Mlx5Cmd *c, bool write,
+                                   const uint8_t *in, uint8_t *out)
+{
+    /* What the driver wants is accepted; the link stays what it is. */
+    MLX5_SET(out, ptys_reg, ib_link_width_capability, MLX5_IB_WIDTHS);
+    MLX5_SET(out, ptys_reg, ib_link_width_admin, MLX5_IB_WIDTHS);
+    MLX5_SET(out, ptys_reg, ib_link_width_oper, MLX5_IB_WIDTH);
+    MLX5_SET(out, ptys_reg, ib_proto_capability, MLX5_IB_SPEEDS);
+    MLX5_SET(out, ptys_reg, ib_proto_admin, MLX5_IB_SPEEDS);
+    MLX5_SET(out, ptys_reg, ib_proto_oper, MLX5_IB_SPEED);
+    return MLX5_CMD_OK;
+}
+
+static enum Mlx5CmdStatus reg_pmtu(Mlx5Hca *h, Mlx5Cmd *c, bool write,
+                                   const uint8_t *in, uint8_t *out)
+{
+    MLX5_SET(out, pmtu_reg, max_mtu, MLX5_IB_MTU_BYTES);
+    MLX5_SET(out, pmtu_reg, admin_mtu, MLX5_IB_MTU_BYTES);
+    MLX5_SET(out, pmtu_reg, oper_mtu, MLX5_IB_MTU_BYTES);
+    return MLX5_CMD_OK;
+}
+
+static enum Mlx5CmdStatus reg_pvlc(Mlx5Hca *h, Mlx5Cmd *c, bool write,
+                                   const uint8_t *in, uint8_t *out)
+{
+    MLX5_SET(out, pvlc_reg, vl_hw_cap, MLX5_IB_VL_CAP);
+    MLX5_SET(out, pvlc_reg, vl_admin, MLX5_IB_VL_CAP);
+    MLX5_SET(out, pvlc_reg, vl_operational, MLX5_IB_VL_CAP);
+    return MLX5_CMD_OK;
+}
+
+enum { PAOS_UP = 1, PAOS_DOWN = 2 };
+
+static enum Mlx5CmdStatus reg_paos(Mlx5Hca *h, Mlx5Cmd *c, bool write,
+                                   const uint8_t *in, uint8_t *out)
+{
+    uint8_t state;
+
+    if (write && MLX5_GET(in, paos_reg, ase)) {
+        switch (MLX5_GET(in, paos_reg, admin_status)) {
+        case PAOS_UP:
+            mlx5_port_set_state(h, MLX5_IB_PORT_ACTIVE);
+            break;
+        case PAOS_DOWN:
+            mlx5_port_set_state(h, MLX5_IB_PORT_DOWN);
+            break;
+        default:
+            c->syndrome = SYND_REG_VALUE;
+            return MLX5_CMD_BAD_PARAM;
+        }
+    }
+    state = h->port.state == MLX5_IB_PORT_DOWN ? PAOS_DOWN : PAOS_UP;
+    MLX5_SET(out, paos_reg, admin_status, state);
+    MLX5_SET(out, paos_reg, oper_status, state);
+    return MLX5_CMD_OK;
+}
+
+/*
+ * Error counters, all of them zero: the link has none. Traffic is counted by
+ * QUERY_VPORT_COUNTER.
+ */
+static enum Mlx5CmdStatus reg_ppcnt(Mlx5Hca *h, Mlx5Cmd *c, bool write,
+                                    const uint8_t *in, uint8_t *out)
+{
+    memset(MLX5_ADDR(out, ppcnt_reg, counter_set), 0,
+           MLX5_BYTES(ppcnt_reg) - MLX5_AT(ppcnt_reg, counter_set));
+    return MLX5_CMD_OK;
+}
+
+static const Mlx5Reg regs[] = {
+    { 0x5003, "PMTU", MLX5_BYTES(pmtu_reg), true, true, reg_pmtu },
+    { 0x5004, "PTYS", MLX5_BYTES(ptys_reg), true, true, reg_ptys },
+    { 0x5006, "PAOS", MLX5_BYTES(paos_reg), true, true, reg_paos },
+    { 0x5008, "PPCNT", MLX5_BYTES(ppcnt_reg), false, true, reg_ppcnt },
+    { 0x500f, "PVLC", MLX5_BYTES(pvlc_reg), false, true, reg_pvlc },
+    { 0x6001, "NODE_DESC", 64, true, false, reg_node_desc },
+    { 0x7004, "HOST_ENDIANNESS", 16, true, false, reg_host_endianness },
+};
+
+static enum Mlx5CmdStatus cmd_access_reg(Mlx5Hca *h, Mlx5Cmd *c)
+{
+    uint32_t id = MLX5_GET(c->in, access_register_in, register_id);
+    const uint8_t *in = MLX5_ADDR(c->in, access_register_in, register_data);
+    uint8_t *out = MLX5_ADDR(c->out, access_register_out, register_data);
+    bool write = c->op_mod == REG_WRITE;
+    const Mlx5Reg *r;
+
+    for (r = regs; r < regs + ARRAY_SIZE(regs) && r->id != id; r++) {
+    }
+    if (r == regs + ARRAY_SIZE(regs) || c->op_mod > REG_READ) {
+        mlx5_unimp(h, "ACCESS_REG: register 0x%x, op_mod %u", id, c->op_mod);
+        c->syndrome = SYND_REG_UNKNOWN;
+        return MLX5_CMD_BAD_PARAM;
+    }
+    if (c->in_len - MLX5_AT(access_register_in, register_data) < r->bytes) {
+        return MLX5_CMD_BAD_INP_LEN;
+    }
+    if (c->out_len - MLX5_AT(access_register_out, register_data) < r->bytes) {
+        return MLX5_CMD_BAD_OUTP_LEN;
+    }
+    if (write && !r->writable) {
+        c->syndrome = SYND_REG_READ_ONLY;
+        return MLX5_CMD_BAD_PARAM;
+    }
+    if (r->has_port && in[1] != 1) {
+        c->syndrome = SYND_REG_PORT;
+        return MLX5_CMD_BAD_PARAM;
+    }
+    trace_mlx5_reg(h->name, r->name, id, write);
+    memcpy(out, in, r->bytes);
+    return r->fn(h, c, write, in, out);
+}
+
+const Mlx5CmdDesc mlx5_reg_cmds[] = {
+    { 0x805, "ACCESS_REG", MLX5_AT(access_register_in, register_data),
+      MLX5_AT(access_register_out, register_data), cmd_access_reg,
+      MLX5_CMDF_ANY_STATE },
+    { }
+};
