@@ -24,6 +24,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -386,7 +387,8 @@ class Guest:
             seconds=None):
         """Run a shell script in the guest; returns its exit status. stdout,
         stderr: called with bytes as they come. stdin: a binary file, passed
-        on to its end, or bytes; else the command sees the end at once."""
+        on to its end (in one command of a guest's life). Without it a command
+        sees the end at once."""
         self._count += 1
         mark = secrets.token_hex(16)
         outs = {'stdout': _Output(mark, stdout), 'stderr': _Output(mark, stderr)}
@@ -397,13 +399,11 @@ class Guest:
                 status.append(int(words[2]))
         readers = {self._sock[name]: out.feed for name, out in outs.items()}
         readers[self._sock['ctl']] = self._ctl_lines(line)
-        self._request('run', mark, script)
-        if isinstance(stdin, (bytes, bytearray)):
-            self._sock['stdin'].sendall(stdin)
-        if hasattr(stdin, 'fileno'):
-            readers[stdin] = self._stdin
-        else:
-            self._stdin(b'')
+        if stdin is not None:
+            # A thread, since the command may not read its input.
+            threading.Thread(target=self._feed_stdin, args=(stdin,),
+                             daemon=True).start()
+        self._request('run' if stdin is None else 'pipe', mark, script)
         self._loop(readers,
                    lambda: status and all(o.done for o in outs.values()),
                    self._limit(seconds), 'while it ran the command')
@@ -421,10 +421,13 @@ class Guest:
         def show(data):
             screen.write(data)
             screen.flush()
+
+        def typed(data):
+            tty.sendall(data, socket.MSG_NOSIGNAL)
         tty = self._sock['tty']
         self._request('tty', '-', script)
         self._loop({self._sock['ctl']: self._ctl_lines(line),
-                    tty: show, keyboard: tty.sendall},
+                    tty: show, keyboard: typed},
                    lambda: status, self._limit(seconds),
                    'while the shell ran')
         tty.setblocking(False)
@@ -436,12 +439,14 @@ class Guest:
     def _request(self, verb, mark, script):
         text = base64.b64encode(script.encode()).decode()
         self._sock['ctl'].sendall(
-            f'{verb} {self._count} {mark} {text}\n'.encode())
+            f'{verb} {self._count} {mark} {text}\n'.encode(),
+            socket.MSG_NOSIGNAL)
 
-    def _stdin(self, data):
-        """Pass bytes to the command; none end its input for good."""
-        if data:
-            self._sock['stdin'].sendall(data)
-        else:
-            with contextlib.suppress(OSError):
-                self._sock['stdin'].shutdown(socket.SHUT_WR)
+    def _feed_stdin(self, source):
+        """Pass a file on to its end."""
+        sock = self._sock['stdin']
+        # The guest may be gone by then.
+        with contextlib.suppress(OSError):
+            while data := os.read(source.fileno(), 65536):
+                sock.sendall(data, socket.MSG_NOSIGNAL)
+            sock.shutdown(socket.SHUT_WR)

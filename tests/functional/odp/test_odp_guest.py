@@ -73,6 +73,15 @@ class Command(unittest.TestCase):
         self.assertEqual(p.stdout, b"a b|$HOME|it's|--||")
         self.assertEqual(p.returncode, 0)
 
+    def test_endless_input(self):
+        """A command need not read what it is given."""
+        with subprocess.Popen(['yes'], stdout=subprocess.PIPE) as source:
+            p = subprocess.run([ODP, 'guest', '--', 'head -n 1; sleep 1'],
+                               stdin=source.stdout, stdout=subprocess.PIPE,
+                               timeout=300)
+            source.kill()
+        self.assertEqual((p.returncode, p.stdout), (0, b'y\n'))
+
     def test_user_errors(self):
         for args, words in (
                 (['--kernel', 'no-such'], ['--kernel no-such', 'stock']),
