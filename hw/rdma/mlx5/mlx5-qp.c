@@ -241,6 +241,24 @@ static void mlx5_qp_hold_refs(Mlx5Qp *qp, int n)
     }
 }
 
+/* RST2INIT names the PD once more, for the UMR service the first time. */
+static bool mlx5_qp_take_pd(Mlx5Qp *qp, const uint8_t *from)
+{
+    uint32_t pd = MLX5_GET(from, qpc, pd);
+
+    if (pd == qp->pd) {
+        return true;
+    }
+    if (!mlx5_table_get(&qp->hca->pds, pd)) {
+        return false;
+    }
+    mlx5_qp_hold_refs(qp, -1);
+    qp->pd = pd;
+    MLX5_SET(qp->qpc, qpc, pd, pd);
+    mlx5_qp_hold_refs(qp, 1);
+    return true;
+}
+
 static void mlx5_qp_free(Mlx5Qp *qp)
 {
     Mlx5QpState *s = qp->hca->qp;
@@ -310,7 +328,8 @@ static enum Mlx5CmdStatus mlx5_qp_check(Mlx5Hca *h, const Mlx5Qp *qp,
         qp->rq_type != MLX5_RQ_NONE) {
         return MLX5_CMD_BAD_PARAM;
     }
-    if (!mlx5_table_get(&h->pds, qp->pd)) {
+    /* The driver gives its UMR service a PD with RST2INIT only. */
+    if (qp->st != MLX5_ST_REG_UMR && !mlx5_table_get(&h->pds, qp->pd)) {
         c->syndrome = 0x50001;
         return MLX5_CMD_BAD_RES;
     }
@@ -430,6 +449,11 @@ static enum Mlx5CmdStatus mlx5_modify_qp(Mlx5Hca *h, Mlx5Cmd *c)
     }
     if (c->in_len < MLX5_BYTES(rst2init_qp_in)) {
         return MLX5_CMD_BAD_INP_LEN;
+    }
+    if (t->takes & OPT_BASE && !mlx5_qp_take_pd(qp, MLX5_ADDR(c->in,
+                                                    rst2init_qp_in, qpc))) {
+        c->syndrome = 0x50006;
+        return MLX5_CMD_BAD_RES;
     }
     mlx5_qp_take(qp->qpc, MLX5_ADDR(c->in, rst2init_qp_in, qpc), t->takes |
                  (MLX5_GET(c->in, rst2init_qp_in, opt_param_mask) &

@@ -10,6 +10,10 @@
 #include "mlx5-dma.h"
 #include "mlx5-op.h"
 
+enum {
+    MLX5_FIRST_QPN = 0x40,        /* below: special queue pairs */
+};
+
 enum Mlx5QpStateNr {
     MLX5_QPS_RST = 0,
     MLX5_QPS_INIT = 1,

@@ -11,6 +11,7 @@
 #include "qemu/main-loop.h"
 #include "qemu/units.h"
 #include "system/runstate.h"
+#include "mlx5-caps.h"
 #include "mlx5-core.h"
 #include "mlx5-fabric.h"
 #include "mlx5-qp.h"
@@ -218,6 +219,9 @@ void mlx5_qp_init(Mlx5Hca *h)
 
     s->hca = h;
     h->qp = s;
+    mlx5_table_init(&h->qps, MLX5_FIRST_QPN, (1u << MLX5_LOG_MAX_QP) -
+                                             MLX5_FIRST_QPN);
+    mlx5_table_init(&h->srqs, 1, (1u << MLX5_LOG_MAX_SRQ) - 1);
     QTAILQ_INIT(&s->run);
     QTAILQ_INIT(&s->err);
     QTAILQ_INIT(&s->timed);
@@ -241,6 +245,8 @@ void mlx5_qp_fini(Mlx5Hca *h)
     timer_free(s->timer);
     timer_free(s->err_timer);
     g_ptr_array_unref(s->free_ops);
+    mlx5_table_fini(&h->qps);
+    mlx5_table_fini(&h->srqs);
     g_free(s);
     h->qp = NULL;
 }
