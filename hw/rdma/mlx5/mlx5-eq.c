@@ -136,7 +136,7 @@ static bool eq_post(Mlx5Hca *h, Mlx5Eq *eq, const uint8_t *eqe)
         eq->status = EQ_STATUS_WRITE_FAILURE;
         return false;
     }
-    smp_wmb();
+    smp_wmb(); /* the owner bit makes the rest visible */
     if (mlx5_buf_write(h, &eq->buf, at + EQE_TAIL, tail, sizeof(tail)) !=
         MLX5_DMA_OK) {
         eq->status = EQ_STATUS_WRITE_FAILURE;

@@ -26,6 +26,7 @@
 #include "mlx5-qp.h"
 #include "mlx5-res.h"
 #include "mlx5-vport.h"
+#include "mlx5-vsc.h"
 #include "trace.h"
 
 #define TYPE_MLX5_HCA "mlx5-hca"
@@ -40,6 +41,7 @@ enum {
 
     CAP_PM = 0x40,
     CAP_EXP = 0x60,
+    CAP_VSC = 0xc0,
     CAP_SERIAL = 0x100,
 
     CLASS_INFINIBAND = 0x0207,
@@ -49,6 +51,7 @@ struct Mlx5Pci {
     PCIDevice parent_obj;
 
     Mlx5Hca hca;
+    Mlx5Vsc vsc;
     MemoryRegion bar, iseg, uars;
     char *link;                   /* property: link layer */
 };
@@ -153,6 +156,11 @@ static bool mlx5_pci_init_capabilities(Mlx5Pci *s, Error **errp)
     if (pci_pm_init(pdev, CAP_PM, errp) < 0) {
         return false;
     }
+    if (pci_add_capability(pdev, PCI_CAP_ID_VNDR, CAP_VSC, MLX5_VSC_SIZE,
+                           errp) < 0) {
+        return false;
+    }
+    pdev->config[CAP_VSC + PCI_CAP_FLAGS] = MLX5_VSC_SIZE;
     if (pci_bus_is_express(pci_get_bus(pdev))) {
         if (pcie_endpoint_cap_init(pdev, CAP_EXP) < 0) {
             error_setg(errp, "no room for the PCI Express capability");
@@ -244,12 +252,34 @@ static void mlx5_pci_exit(PCIDevice *pdev)
 /* Bus reset, FLR, power-up. */
 static void mlx5_pci_reset_hold(Object *obj, ResetType type)
 {
-    mlx5_hca_reset(&MLX5_HCA(obj)->hca);
+    Mlx5Pci *s = MLX5_HCA(obj);
+
+    mlx5_hca_reset(&s->hca);
+    memset(&s->vsc, 0, sizeof(s->vsc));
+}
+
+/* The gateway's registers are dwords. */
+static bool mlx5_pci_is_vsc(uint32_t addr, int len)
+{
+    return len == 4 && !(addr & 3) && addr > CAP_VSC &&
+           addr < CAP_VSC + MLX5_VSC_SIZE;
+}
+
+static uint32_t mlx5_pci_read_config(PCIDevice *pdev, uint32_t addr, int len)
+{
+    if (mlx5_pci_is_vsc(addr, len)) {
+        return mlx5_vsc_read(&MLX5_HCA(pdev)->vsc, addr - CAP_VSC);
+    }
+    return pci_default_read_config(pdev, addr, len);
 }
 
 static void mlx5_pci_write_config(PCIDevice *pdev, uint32_t addr,
                                   uint32_t value, int len)
 {
+    if (mlx5_pci_is_vsc(addr, len)) {
+        mlx5_vsc_write(&MLX5_HCA(pdev)->vsc, addr - CAP_VSC, value);
+        return;
+    }
     pci_default_write_config(pdev, addr, value, len);
     pcie_cap_flr_write_config(pdev, addr, value, len);
 }
@@ -271,6 +301,7 @@ static const VMStateDescription vmstate_mlx5_pci = {
     .fields = (const VMStateField[]) {
         VMSTATE_PCI_DEVICE(parent_obj, Mlx5Pci),
         VMSTATE_MSIX(parent_obj, Mlx5Pci),
+        VMSTATE_STRUCT(vsc, Mlx5Pci, 1, vmstate_mlx5_vsc, Mlx5Vsc),
         VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_hca_state, Mlx5Hca),
         VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_port, Mlx5Hca),
         VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_caps, Mlx5Hca),
@@ -294,6 +325,7 @@ static void mlx5_pci_class_init(ObjectClass *klass, const void *data)
 
     pc->realize = mlx5_pci_realize;
     pc->exit = mlx5_pci_exit;
+    pc->config_read = mlx5_pci_read_config;
     pc->config_write = mlx5_pci_write_config;
     pc->vendor_id = MLX5_VENDOR_ID;
     pc->device_id = MLX5_DEVICE_ID;

@@ -136,17 +136,27 @@ static const Mlx5Reg regs[] = {
     { 0x7004, "HOST_ENDIANNESS", 16, true, false, reg_host_endianness },
 };
 
+static const Mlx5Reg *reg_find(uint32_t id)
+{
+    int i;
+
+    for (i = 0; i < ARRAY_SIZE(regs); i++) {
+        if (regs[i].id == id) {
+            return &regs[i];
+        }
+    }
+    return NULL;
+}
+
 static enum Mlx5CmdStatus cmd_access_reg(Mlx5Hca *h, Mlx5Cmd *c)
 {
     uint32_t id = MLX5_GET(c->in, access_register_in, register_id);
     const uint8_t *in = MLX5_ADDR(c->in, access_register_in, register_data);
     uint8_t *out = MLX5_ADDR(c->out, access_register_out, register_data);
     bool write = c->op_mod == REG_WRITE;
-    const Mlx5Reg *r;
+    const Mlx5Reg *r = reg_find(id);
 
-    for (r = regs; r < regs + ARRAY_SIZE(regs) && r->id != id; r++) {
-    }
-    if (r == regs + ARRAY_SIZE(regs) || c->op_mod > REG_READ) {
+    if (!r || c->op_mod > REG_READ) {
         mlx5_unimp(h, "ACCESS_REG: register 0x%x, op_mod %u", id, c->op_mod);
         c->syndrome = SYND_REG_UNKNOWN;
         return MLX5_CMD_BAD_PARAM;
