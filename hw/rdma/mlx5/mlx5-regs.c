@@ -61,9 +61,9 @@ static enum Mlx5CmdStatus reg_ptys(Mlx5Hca *h, Mlx5Cmd *c, bool write,
                                    const uint8_t *in, uint8_t *out)
 {
     /* What the driver wants is accepted; the link stays what it is. */
-    MLX5_SET(out, ptys_reg, ib_link_width_capability, MLX5_IB_WIDTHS);
-    MLX5_SET(out, ptys_reg, ib_link_width_admin, MLX5_IB_WIDTHS);
-    MLX5_SET(out, ptys_reg, ib_link_width_oper, MLX5_IB_WIDTH);
+    MLX5_SET(out, ptys_reg, ib_link_width_capability, MLX5_PTYS_WIDTHS);
+    MLX5_SET(out, ptys_reg, ib_link_width_admin, MLX5_PTYS_WIDTHS);
+    MLX5_SET(out, ptys_reg, ib_link_width_oper, MLX5_PTYS_WIDTH);
     MLX5_SET(out, ptys_reg, ib_proto_capability, MLX5_IB_SPEEDS);
     MLX5_SET(out, ptys_reg, ib_proto_admin, MLX5_IB_SPEEDS);
     MLX5_SET(out, ptys_reg, ib_proto_oper, MLX5_IB_SPEED);

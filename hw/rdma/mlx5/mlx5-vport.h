@@ -22,8 +22,10 @@ enum {
 
 /* The link: 4X HDR, MTU 4096, VL0 to VL3. */
 enum {
-    MLX5_IB_WIDTHS = 1 << 0 | 1 << 1,   /* 1X, 4X */
+    MLX5_IB_WIDTHS = 1 << 0 | 1 << 1,   /* PortInfo: 1X, 4X */
     MLX5_IB_WIDTH = 1 << 1,
+    MLX5_PTYS_WIDTHS = 1 << 0 | 1 << 2, /* register PTYS: 1X, 4X */
+    MLX5_PTYS_WIDTH = 1 << 2,
     MLX5_IB_SPEEDS = 0x7f,              /* SDR .. HDR */
     MLX5_IB_SPEED = 1 << 6,             /* HDR */
     MLX5_IB_MTU_BYTES = 4096,
