@@ -12,7 +12,7 @@ from . import packages
 from .aptroot import AptRoot
 from .cli import Parser
 from .common import (OdpError, SYSTEM_PYTHON, TOP, VERBOSE, build_dir, locked,
-                     output, run, say)
+                     output, remove_tree, run, say)
 from .tree import Tree
 
 TARGETS = ('aarch64', 'x86_64')
@@ -35,6 +35,10 @@ PACKAGES = {
     'libpixman-1-dev': 'display code of Arm boards',
 }
 
+#: What boards and cards load at reset; Debian packages it apart from QEMU.
+FIRMWARE = ('qemu-system-data', 'seabios', 'ipxe-qemu')
+FIRMWARE_DIRS = ('usr/share/qemu', 'usr/share/seabios', 'usr/lib/ipxe/qemu')
+
 MINIMAL = ['--without-default-features', '--enable-tcg', '--enable-fdt=system',
            '--enable-system', '--enable-pixman', '--disable-docs',
            '--disable-download', '--disable-install-blobs',
@@ -54,6 +58,22 @@ def python_env():
         return {}
     root = AptRoot().tool(['meson', 'python3-pycotap'], 'host-backports')
     return {'PYTHONPATH': f'{root}/usr/lib/python3/dist-packages'}
+
+
+def firmware():
+    """Directory with the firmware images, filled from the distribution's
+    packages through the private apt root."""
+    dest = build_dir('firmware')
+    with locked(build_dir('firmware.lock'), 'fetching firmware'):
+        if not dest.exists():
+            root = AptRoot().tool(FIRMWARE, 'host')
+            part = build_dir('firmware.part')
+            remove_tree(part)
+            for sub in FIRMWARE_DIRS:
+                shutil.copytree(root / sub, part, dirs_exist_ok=True,
+                                ignore_dangling_symlinks=True)
+            part.rename(dest)
+    return dest
 
 
 class Build:
@@ -90,9 +110,11 @@ class Build:
         env = self.env()
         with locked(self.dir.with_name(self.dir.name + '.lock'), 'building'):
             self._configure(tree, env)
+            self._firmware()
             self._ninja(env, goals)
         used = time.monotonic() - start
-        say(f'{self.binary} is up to date ({used:.0f} s)')
+        say(f'{", ".join(goals) or self.binary} is up to date '
+            f'({used:.0f} s)')
         return self.binary
 
     def _configure(self, tree, env):
@@ -108,6 +130,18 @@ class Build:
         run([tree / 'configure'] + args, cwd=self.dir, env=env,
             log=self.dir / 'odp-configure.log', what="QEMU's configure")
         stamp.write_text(wanted)
+
+    def _firmware(self):
+        """Put the firmware where an emulator that runs from its build
+        directory looks. (A --firmwarepath would do, but it gets into
+        config-host.h and keeps ccache from knowing another checkout.)"""
+        bundle = self.dir / 'qemu-bundle/usr/local/share/qemu'
+        have = firmware()
+        bundle.mkdir(parents=True, exist_ok=True)
+        for path in have.iterdir():
+            link = bundle / path.name
+            if not link.is_symlink() and not link.exists():
+                link.symlink_to(path)
 
     def _ninja(self, env, goals):
         cmd = ['ninja', '-C', self.dir] + list(goals)
@@ -178,5 +212,7 @@ def main(args):
                    'own')
     p.add_argument('goal', nargs='*', help='ninja targets, e.g. a qtest')
     opts = p.parse_args(args)
-    print(Build(opts.target, opts.profile, opts.asan).make(opts.goal))
+    binary = Build(opts.target, opts.profile, opts.asan).make(opts.goal)
+    if not opts.goal:
+        print(binary)
     return 0

@@ -129,12 +129,10 @@ def style():
         text = (TOP / path).read_text()
         if path.suffix in ('.c', '.h', '.S', '.inc'):
             check(f'checkpatch {path}', '-f', path)
-        head = '\n'.join(text.splitlines()[:3])
-        ok = 'SPDX-License-Identifier: GPL-2.0-or-later' in head or \
-            path.name in ('trace-events',)
-        if not ok:
+        if 'SPDX-License-Identifier: GPL-2.0-or-later' not in \
+                '\n'.join(text.splitlines()[:25]):
             results.append(Result(f'SPDX {path}', 'fail',
-                                  'no SPDX line in the first three lines'))
+                                  'no SPDX line near the top'))
     for patch in patches(source.version_of(tree)):
         check(f'checkpatch {patch.name}', patch)
     for path in sorted((TOP / 'scripts').rglob('*.py')) + [TOP / 'odp']:
@@ -153,28 +151,12 @@ def tools():
     """unittest over tests/tools."""
     with tempfile.TemporaryDirectory() as work:
         proc = subprocess.run(
-            [SYSTEM_PYTHON, '-m', 'unittest', 'discover', '-v', '-s',
-             TOP / 'tests/tools'], cwd=work, text=True, errors='replace',
+            [SYSTEM_PYTHON, TOP / 'tests/tools/run.py'], cwd=work, text=True,
             env=dict(os.environ, PYTHONPATH=str(TOP / 'scripts'),
-                     PYTHONDONTWRITEBYTECODE='1'),
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    results = []
-    # "test_x (module.Class.test_x)" with perhaps a docstring, "... ok"
-    for m in re.finditer(r'^(test_\w+) \(([\w.]+)\)[^\n]*(?:\n[^\n]*?)?? \.\.\. '
-                         r'(?:.*\n)*?(ok|FAIL|ERROR|skipped .*)$',
-                         proc.stdout, re.M):
-        kind = {'ok': 'pass', 'FAIL': 'fail', 'ERROR': 'fail'}.get(m[3],
-                                                                  'skip')
-        results.append(Result(m[2], kind, m[3] if kind == 'skip' else ''))
-    if proc.returncode and not any(r.outcome == 'fail' for r in results) or \
-            not results:
-        results.append(Result('tools', 'fail', proc.stdout[-4000:]))
-    elif proc.returncode:
-        for r in results:
-            if r.outcome == 'fail':
-                r.note = proc.stdout[-4000:]
-                break
-    return results
+                     PYTHONDONTWRITEBYTECODE='1'), errors='replace',
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT)
+    return tap.parse(proc.stdout, 'tools', proc.returncode)
 
 
 # -- qtests -----------------------------------------------------------------
@@ -218,12 +200,12 @@ def inner_tests(build, suite=None, names=None, env=None, jobs=2):
         points = tap.parse(entry.get('stdout', ''), name, status)
         worst = [p for p in points if p.outcome == 'fail']
         if worst:
-            text = (entry.get('stderr') or '').strip()
-            # What TAP itself says of the failure, then what QEMU said.
+            # What TAP says of the failure, then what QEMU said.
             said = [s for s in entry.get('stdout', '').splitlines()
-                    if s.startswith(('#', 'Bail'))][-15:]
+                    if s.startswith(('#', 'Bail'))][-3:]
+            text = (entry.get('stderr') or '').strip().splitlines()
             worst[-1].note = '\n'.join(
-                [worst[-1].note] + said + text.splitlines()[-40:]).strip()
+                [worst[-1].note] + said + text[-40:]).strip()
         elif entry['result'] not in ('OK', 'SKIP', 'EXPECTEDFAIL'):
             points.append(Result(name, 'fail', entry['result']))
         for p in points:
@@ -269,9 +251,8 @@ def run_functional(name):
         out.write('\n-- stdout --\n' + proc.stdout)
     failed = [r for r in results if r.outcome == 'fail']
     if failed:
-        tail = log.read_text().split('\n-- stdout --\n')[0].splitlines()[-40:]
-        said = [s for s in proc.stdout.splitlines() if s.startswith('#')][-20:]
-        failed[-1].note = '\n'.join([failed[-1].note] + said + tail).strip()
+        said = log.read_text().split('\n-- stdout --\n')[0].splitlines()
+        failed[-1].note = '\n'.join([failed[-1].note] + said[-20:]).strip()
     return results
 
 

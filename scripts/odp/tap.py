@@ -20,12 +20,14 @@ _LINE = re.compile(r'(not )?ok\b\s*(\d+)?\s*(?:- )?(.*?)'
 
 def parse(text, whole, status):
     """Results in the TAP output `text` of the program `whole`, which ended
-    with `status` (None: out of time). A program that breaks off, prints
-    nothing or exits with an error is a failure of its own."""
+    with `status` (None: out of time; 77: all was skipped). A program that
+    breaks off, prints nothing or exits with an error is a failure of its own.
+    Comments after a failure become its note."""
     results, plan, bail, ended = [], None, None, 0
+    last = None
     for line in text.splitlines():
-        found = re.fullmatch(r'1\.\.(\d+)(?:\s+#\s*SKIP\b\s*(.*))?', line.strip(),
-                             re.I)
+        found = re.fullmatch(r'1\.\.(\d+)(?:\s+#\s*SKIP\b\s*(.*))?',
+                             line.strip(), re.I)
         if found:
             plan = int(found[1])
             if plan == 0:
@@ -34,6 +36,9 @@ def parse(text, whole, status):
         if line.startswith('Bail out!'):
             bail = line[len('Bail out!'):].strip() or 'bailed out'
             continue
+        if line.startswith('#') and last is not None and \
+                last.outcome == 'fail':
+            last.note += ('\n' if last.note else '') + line[1:].strip()
         found = _LINE.match(line)
         if not found:
             continue
@@ -43,11 +48,15 @@ def parse(text, whole, status):
             results.append(Result(name, 'skip', found[5] or ''))
         else:
             results.append(Result(name, 'fail' if found[1] else 'pass'))
+        last = results[-1]
     trouble = None
     if status is None:
         trouble = 'out of time'
     elif bail:
         trouble = bail
+    elif status == 77 and results and \
+            all(r.outcome == 'skip' for r in results):
+        pass
     elif status and not any(r.outcome == 'fail' for r in results):
         trouble = f'exit status {status}'
     elif plan is None:

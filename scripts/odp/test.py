@@ -3,6 +3,7 @@
 
 import fnmatch
 import json
+import os
 import re
 import time
 
@@ -97,8 +98,7 @@ def main(args):
                    help='a suite or a pattern; all by default')
     opts = p.parse_args(args)
     if opts.long:
-        import os
-        os.environ['ODP_TEST_LONG'] = '1'
+        os.environ['ODP_LONG'] = '1'
 
     driver = Driver()
     driver.setup()
