@@ -59,9 +59,10 @@ struct RecoverableDMAReq {
 
     /*
      * Called once after translate() returned RECOVERABLE_DMA_STALLED, with
-     * RETRY, ABORT or RAZWI, in the main loop under the BQL, never from
-     * within translate(). After RETRY nothing is known: translate again; the
-     * access may fault, or be suspended, again.
+     * RETRY, ABORT or RAZWI, under the BQL, never from within translate().
+     * It may run inside the guest's register write that ended the wait, so
+     * it does bounded work. After RETRY nothing is known: translate again;
+     * the access may fault, or be suspended, again.
      */
     void (*resume)(RecoverableDMAReq *req, RecoverableDMAResult how);
     void *opaque;
@@ -71,6 +72,7 @@ struct RecoverableDMAReq {
     void *iommu;
     uint32_t stream;
     uint32_t tag;
+    uint8_t state;      /* 0: not suspended */
 };
 
 typedef struct RecoverableDMAInv RecoverableDMAInv;
@@ -81,15 +83,16 @@ typedef struct RecoverableDMAInv RecoverableDMAInv;
  * or later, when no access uses a matching translation any more.
  */
 struct RecoverableDMAInv {
-    hwaddr iova;        /* aligned to size */
-    uint64_t last;      /* iova of the last byte */
+    hwaddr iova;        /* first byte */
+    hwaddr last;        /* last byte */
     uint32_t pasid;
-    bool pasid_valid;   /* false: entries without PASID only, unless global */
-    bool global;        /* every PASID of the function */
+    bool pasid_valid;   /* false: entries with any PASID and with none */
+    bool global;        /* with a PASID: entries of every PASID */
     /* Private to the IOMMU. */
     void (*done)(RecoverableDMAInv *inv, bool ok);
-    void *iommu;
     QTAILQ_ENTRY(RecoverableDMAInv) link;
+    /* The device's, until it is done. */
+    QTAILQ_ENTRY(RecoverableDMAInv) device_link;
 };
 
 /* A device's translation cache, as the IOMMU sees it. */
@@ -159,15 +162,21 @@ static inline void recoverable_dma_inv_done(RecoverableDMAInv *inv, bool ok)
 typedef struct RecoverableDMAHold {
     void *host;         /* NULL: nothing is held */
     uint64_t len;       /* bytes held, at most to the granule's end */
+    /* Private. */
     AddressSpace *as;
+    hwaddr addr;
     bool is_write;
+    bool bounce;        /* host is a buffer of the hold's own */
 } RecoverableDMAHold;
+
+/* The longest hold of what is not RAM */
+#define RECOVERABLE_DMA_BOUNCE 4096
 
 /*
  * Translates @req and maps up to @len bytes from it. @as: where @mr is NULL,
  * the address space that the address is in. A target that is not RAM comes
  * as a bounce buffer: reads are done here, writes on release.
- * RECOVERABLE_DMA_OK: @hold is filled, hold->len >= 1.
+ * RECOVERABLE_DMA_OK: @hold is filled, hold->len >= 1. @len is at least 1.
  */
 RecoverableDMAResult recoverable_dma_hold(IOMMUMemoryRegion *mr,
                                           AddressSpace *as,

@@ -41,7 +41,9 @@ struct PCIeRequest {
     bool priv;            /* privileged mode requested (needs a PASID) */
     bool exec;            /* execute requested (needs a PASID) */
     bool no_atc;          /* send untranslated even where ATS is enabled */
+    bool no_pri;          /* do not ask for pages even where PRI is enabled */
     bool no_stall;        /* never PENDING: a fault is final (probe, flush) */
+    bool translated;      /* the address is a translated one already */
 
     /*
      * After PENDING, once: @ok says whether a retry makes sense. True: call
@@ -57,6 +59,7 @@ struct PCIeRequest {
     uint8_t state;
     uint16_t prgi;
     uint8_t tries;
+    bool pri_failed;      /* the page request failed at once */
     QTAILQ_ENTRY(PCIeRequest) link;
 };
 
@@ -64,11 +67,26 @@ struct PCIeRequest {
 struct PCIeRequester {
     PCIDevice *dev;
     IOMMUMemoryRegion *mr;  /* the IOMMU that can suspend; may be NULL */
-    QTAILQ_HEAD(, PCIeRequest) pending;
-    struct PCIeAtc *atc;
-    struct PCIePri *pri;
+
+    /*
+     * Optional, set before init: an invalidation has emptied the cache and
+     * is answered when this returns. @pasid_valid false: all PASIDs.
+     */
+    void (*invalidated)(PCIeRequester *r, bool pasid_valid, uint32_t pasid,
+                        hwaddr first, hwaddr last);
+
+    bool fail_inv;        /* answer invalidations as timed out (test devices) */
+
     /* Counters, for traces and QOM properties. */
     uint64_t n_stall, n_atc_hit, n_atc_miss, n_atc_inv, n_page_req;
+
+    /* Private. */
+    QTAILQ_HEAD(, PCIeRequest) pending;   /* suspended or asked for a page */
+    QTAILQ_HEAD(, PCIeRequest) pri_queue; /* waits for credit to ask */
+    struct PCIeAtc *atc;
+    struct PCIePri *pri;
+    GHashTable *pasids;                   /* notifiers by PASID */
+    bool was_ats, was_pri;
 };
 
 /*
@@ -107,6 +125,14 @@ static inline void pcie_requester_release(RecoverableDMAHold *hold,
 {
     recoverable_dma_release(hold, done);
 }
+
+/*
+ * Between block and unblock translated accesses are under way: an ATC
+ * invalidation still empties the cache at once but is answered only after
+ * the unblock. Needed only where a hold outlives one slice of work. Nests.
+ */
+void pcie_requester_block_inv(PCIeRequester *r);
+void pcie_requester_unblock_inv(PCIeRequester *r);
 
 /* Gives a pending request up; ready() will not come. Harmless otherwise. */
 void pcie_requester_cancel(PCIeRequester *r, PCIeRequest *req);

@@ -1,0 +1,435 @@
+/*
+ * Arm SMMUv3: PCIe Address Translation Service
+ *
+ * Translation requests, translated transactions and CMD_ATC_INV with the
+ * CMD_SYNC that waits for it. IHI 0070, 3.9, 4.5 and 13.6.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "qemu/osdep.h"
+#include "qemu/log.h"
+#include "hw/arm/smmuv3.h"
+#include "hw/pci/pci_bus.h"
+#include "smmuv3-ext.h"
+#include "trace.h"
+
+/* STE.EATS */
+enum {
+    EATS_NONE = 0,
+    EATS_FULL = 1,
+    EATS_SPLIT = 2,  /* ATS returns an IPA, stage 2 applies on use */
+};
+
+/* CMD_ATC_INV.Size that covers every address */
+#define ATC_INV_SIZE_ALL 52
+
+typedef struct SMMUv3Inv {
+    RecoverableDMAInv inv;
+    SMMUv3State *s;
+    SMMUDevice *sdev;
+} SMMUv3Inv;
+
+bool smmuv3_ste_ats_legal(SMMUv3State *s, STE *ste)
+{
+    bool s1 = STE_CFG_S1_ENABLED(STE_CONFIG(ste));
+    bool s2 = STE_CFG_S2_ENABLED(STE_CONFIG(ste));
+
+    if (!s->feat.ats) {
+        return true; /* EATS is ignored */
+    }
+    switch (STE_EATS(ste)) {
+    case EATS_FULL:
+        if (s2 && STE_S2S(ste)) {
+            qemu_log_mask(LOG_GUEST_ERROR, "SMMUv3 EATS with S2S\n");
+            return false;
+        }
+        return true;
+    case EATS_SPLIT:
+        /* IDR0.NS1ATS is 0: split stage ATS is there with both stages */
+        if (!(s1 && s2) || STE_S2S(ste)) {
+            qemu_log_mask(LOG_GUEST_ERROR,
+                          "SMMUv3 split stage EATS without both stages\n");
+            return false;
+        }
+        return true;
+    default:
+        return true; /* 3 is reserved and behaves as 0 */
+    }
+}
+
+/* What EATS means now: a split stage needs the check of what comes back. */
+static int effective_eats(SMMUv3State *s, const SMMUTransCfg *cfg)
+{
+    if (cfg->eats == EATS_SPLIT && !FIELD_EX32(s->cr[0], CR0, ATSCHK)) {
+        return EATS_NONE;
+    }
+    return cfg->eats <= EATS_SPLIT ? cfg->eats : EATS_NONE;
+}
+
+/* A translated transaction: 3.9.1.3 */
+static void translated_access(SMMUv3State *s, const SMMUv3Access *a,
+                              SMMUv3Answer *ans)
+{
+    SMMUTLBEntry *tlbe;
+    SMMUTransCfg *cfg;
+    int asid;
+    SMMUStage stage;
+
+    ans->status = SMMU_TRANS_BYPASS;
+    if (!smmu_enabled(s)) {
+        goto forbidden;
+    }
+    if (!FIELD_EX32(s->cr[0], CR0, ATSCHK)) {
+        return;
+    }
+    cfg = smmuv3_get_config(s, a, &ans->event);
+    if (!cfg) {
+        ans->status = SMMU_TRANS_ERROR;
+        return;
+    }
+    if (cfg->aborted) {
+        ans->status = SMMU_TRANS_ABORT;
+        return;
+    }
+    switch (effective_eats(s, cfg)) {
+    case EATS_FULL:
+        if (cfg->bypassed && !cfg->s1_bypassed) {
+            goto forbidden;
+        }
+        return;
+    case EATS_SPLIT:
+        /* the address is an IPA: stage 2 only */
+        asid = cfg->asid;
+        stage = cfg->stage;
+        cfg->asid = -1;
+        cfg->stage = SMMU_STAGE_2;
+        ans->stage = SMMU_STAGE_2;
+        ans->status = smmuv3_do_translate(s, a->addr, cfg, &ans->event,
+                                          a->flag, &tlbe, SMMU_CLASS_IN);
+        if (ans->status == SMMU_TRANS_SUCCESS) {
+            ans->entry.perm = smmu_tlbe_perm(tlbe, a->flag) & IOMMU_RW;
+            ans->entry.translated_addr = CACHED_ENTRY_TO_ADDR(tlbe, a->addr);
+            ans->entry.addr_mask = tlbe->entry.addr_mask;
+        }
+        cfg->asid = asid;
+        cfg->stage = stage;
+        ans->event.can_stall = false;
+        return;
+    default:
+        goto forbidden;
+    }
+
+forbidden:
+    ans->status = SMMU_TRANS_ERROR;
+    ans->event.type = SMMU_EVT_F_TRANS_FORBIDDEN;
+}
+
+/* A configuration error of a translation request is recorded on demand */
+static void request_error(SMMUv3State *s, SMMUv3Answer *ans)
+{
+    bool record = FIELD_EX32(s->cr[2], CR2, REC_CFG_ATS);
+
+    if (ans->event.type == SMMU_EVT_C_BAD_STREAMID) {
+        record &= FIELD_EX32(s->cr[2], CR2, RECINVSID);
+    }
+    if (!record) {
+        ans->event.type = SMMU_EVT_NONE;
+    }
+    ans->ats_ur = false;
+    ans->status = SMMU_TRANS_ERROR;
+}
+
+static bool is_translation_fault(SMMUEventType type)
+{
+    /* SMMU_EVT_NONE: one that software does not want recorded */
+    return type == SMMU_EVT_NONE || type == SMMU_EVT_F_TRANSLATION ||
+           type == SMMU_EVT_F_ADDR_SIZE || type == SMMU_EVT_F_ACCESS ||
+           type == SMMU_EVT_F_PERMISSION;
+}
+
+/* A translation request: 3.9.1.2. Success with no permissions: R=W=0. */
+static void translation_request(SMMUv3State *s, const SMMUv3Access *a,
+                                SMMUv3Answer *ans)
+{
+    SMMUTLBEntry *tlbe, split = {};
+    SMMUPTWEventInfo info = {};
+    SMMUTransCfg *cfg;
+    int eats;
+
+    ans->ats_ur = true;
+    if (!smmu_enabled(s)) {
+        goto bad_treq;
+    }
+    cfg = smmuv3_get_config(s, a, &ans->event);
+    if (!cfg) {
+        if (is_translation_fault(ans->event.type)) {
+            goto no_access; /* stage 2 has no CD or table */
+        }
+        request_error(s, ans);
+        return;
+    }
+    if (cfg->aborted) {
+        ans->status = SMMU_TRANS_ABORT;
+        return;
+    }
+    eats = effective_eats(s, cfg);
+    if (eats == EATS_NONE || (cfg->bypassed && !cfg->s1_bypassed)) {
+        goto bad_treq;
+    }
+    if (cfg->bypassed) {
+        /* S1DSS: stage 1 is off for requests without PASID */
+        ans->status = SMMU_TRANS_SUCCESS;
+        ans->perm = IOMMU_RW | IOMMU_EXEC;
+        return;
+    }
+
+    if (eats == EATS_SPLIT && cfg->stage == SMMU_NESTED) {
+        cfg->s1_only = true;
+        if (!smmu_ptw(ARM_SMMU(s), cfg, a->addr, a->flag, &split, &info)) {
+            ans->status = SMMU_TRANS_SUCCESS;
+        } else {
+            ans->status = SMMU_TRANS_ERROR;
+            ans->event.type = info.type == SMMU_PTW_ERR_WALK_EABT ?
+                              SMMU_EVT_F_WALK_EABT : SMMU_EVT_NONE;
+        }
+        cfg->s1_only = false;
+        tlbe = &split;
+    } else if (eats == EATS_SPLIT) {
+        /* stage 1 bypassed by S1DSS: the IPA is the address */
+        ans->status = SMMU_TRANS_SUCCESS;
+        ans->perm = IOMMU_RW | IOMMU_EXEC;
+        return;
+    } else {
+        ans->status = smmuv3_do_translate(s, a->addr, cfg, &ans->event,
+                                          a->flag, &tlbe, SMMU_CLASS_IN);
+    }
+    if (ans->status == SMMU_TRANS_SUCCESS) {
+        ans->perm = smmu_tlbe_perm(tlbe, a->flag);
+        ans->entry.translated_addr = CACHED_ENTRY_TO_ADDR(tlbe, a->addr);
+        ans->entry.addr_mask = tlbe->entry.addr_mask;
+    } else if (is_translation_fault(ans->event.type)) {
+        goto no_access;
+    } else {
+        request_error(s, ans);
+    }
+    return;
+
+no_access:
+    ans->event.type = SMMU_EVT_NONE;
+    ans->status = SMMU_TRANS_SUCCESS;
+    ans->perm = IOMMU_NONE;
+    return;
+
+bad_treq:
+    ans->event.type = SMMU_EVT_F_BAD_ATS_TREQ;
+    ans->status = SMMU_TRANS_ERROR;
+}
+
+void smmuv3_ats_access(SMMUv3State *s, const SMMUv3Access *a,
+                       SMMUv3Answer *ans)
+{
+    ans->perm = IOMMU_NONE;
+    ans->ats_ur = false;
+    if (a->type == SMMUV3_TRANSLATED) {
+        translated_access(s, a, ans);
+    } else {
+        translation_request(s, a, ans);
+    }
+}
+
+/*
+ * PCIIOMMUOps.ats_request_translation: -EOPNOTSUPP is Unsupported Request,
+ * -EIO Completer Abort.
+ */
+ssize_t smmuv3_ats_request(PCIBus *bus, void *opaque, int devfn,
+                           uint32_t pasid, bool priv_req, bool exec_req,
+                           hwaddr addr, size_t length, bool no_write,
+                           IOMMUTLBEntry *result, size_t result_length,
+                           uint32_t *err_count)
+{
+    AddressSpace *as = smmu_find_add_as(bus, opaque, devfn);
+    SMMUDevice *sdev = container_of(as, SMMUDevice, as);
+    SMMUv3State *s = sdev->smmu;
+    hwaddr last = addr + length - 1;
+    size_t n = 0;
+
+    *err_count = 0;
+    if (!length || last < addr) {
+        return -EINVAL;
+    }
+
+    qemu_mutex_lock(&s->mutex);
+    for (;;) {
+        SMMUv3Access a = {
+            .sdev = sdev,
+            .sid = smmu_get_sid(sdev),
+            .addr = addr & ~(hwaddr)0xfff,
+            /* no access: permissions come back, none is demanded */
+            .flag = priv_req ? IOMMU_PRIV : IOMMU_NONE,
+            .type = SMMUV3_ATS_REQUEST,
+            .ssid = pasid == PCI_NO_PASID ? 0 : pasid,
+            .ssv = pasid != PCI_NO_PASID,
+        };
+        IOMMUTLBEntry *e = &result[n];
+        SMMUv3Answer ans;
+
+        if (n == result_length) {
+            qemu_mutex_unlock(&s->mutex);
+            return -ENOMEM;
+        }
+        s->feat.n_ats_req++;
+        smmuv3_access(s, &a, &ans);
+        if (ans.status != SMMU_TRANS_SUCCESS) {
+            trace_smmuv3_ats_refused(a.sid, pasid, a.addr, ans.ats_ur);
+            smmuv3_record_answer(s, &a, &ans);
+            qemu_mutex_unlock(&s->mutex);
+            return ans.ats_ur ? -EOPNOTSUPP : -EIO;
+        }
+        *e = ans.entry;
+        /* execute is granted with read, and when it was asked for */
+        e->perm = ans.perm & (no_write ? IOMMU_RO : IOMMU_RW);
+        if (exec_req && (ans.perm & IOMMU_EXEC) && (e->perm & IOMMU_RO)) {
+            e->perm |= IOMMU_EXEC;
+        }
+        if (priv_req) {
+            e->perm |= IOMMU_PRIV;
+        }
+        if (!(e->perm & IOMMU_RW)) {
+            e->perm = IOMMU_NONE;
+            e->addr_mask = 0xfff; /* STU of 0 */
+            (*err_count)++;
+        }
+        e->iova = a.addr & ~e->addr_mask;
+        e->translated_addr = ans.entry.translated_addr & ~e->addr_mask;
+        trace_smmuv3_ats_request(a.sid, pasid, a.addr, e->translated_addr,
+                                 e->perm);
+        n++;
+        if (last - e->iova <= e->addr_mask) {
+            break;
+        }
+        addr = e->iova + e->addr_mask + 1;
+    }
+    qemu_mutex_unlock(&s->mutex);
+    return n;
+}
+
+static void inv_done(RecoverableDMAInv *inv, bool ok)
+{
+    SMMUv3Inv *i = container_of(inv, SMMUv3Inv, inv);
+    SMMUv3State *s = i->s;
+    bool kick;
+
+    qemu_mutex_lock(&s->mutex);
+    trace_smmuv3_atc_inv_done(ok);
+    QTAILQ_REMOVE(&s->feat.inv_sent, inv, link);
+    s->feat.inv_failed |= !ok;
+    kick = s->feat.sync_parked && QTAILQ_EMPTY(&s->feat.inv_new) &&
+           QTAILQ_EMPTY(&s->feat.inv_sent);
+    qemu_mutex_unlock(&s->mutex);
+    g_free(i);
+
+    if (kick && !s->feat.deferred_running) {
+        /* not from within the device's code */
+        qemu_bh_schedule(s->feat.bh);
+    }
+}
+
+SMMUCmdError smmuv3_atc_inv(SMMUv3State *s, Cmd *cmd)
+{
+    SMMUDevice *sdev;
+    SMMUv3Inv *i;
+    int size = CMD_ATC_SIZE(cmd);
+
+    if (!s->feat.ats || CMD_SSEC(cmd)) {
+        return SMMU_CERROR_ILL;
+    }
+    if (!smmu_enabled(s)) {
+        return SMMU_CERROR_NONE; /* ignored */
+    }
+    sdev = smmu_find_sdev(ARM_SMMU(s), CMD_SID(cmd));
+    s->feat.n_atc_inv++;
+    if (!sdev || !sdev->atc) {
+        return SMMU_CERROR_NONE; /* nobody, or UR: complete */
+    }
+
+    i = g_new0(SMMUv3Inv, 1);
+    i->s = s;
+    i->sdev = sdev;
+    i->inv.done = inv_done;
+    i->inv.pasid_valid = CMD_SSV(cmd);
+    i->inv.pasid = CMD_SSV(cmd) ? CMD_SSID(cmd) : 0;
+    i->inv.global = CMD_SSV(cmd) && CMD_G(cmd);
+    if (size >= ATC_INV_SIZE_ALL) {
+        i->inv.last = UINT64_MAX;
+    } else {
+        i->inv.iova = CMD_ADDR(cmd) & ~MAKE_64BIT_MASK(0, 12 + size);
+        i->inv.last = i->inv.iova | MAKE_64BIT_MASK(0, 12 + size);
+    }
+    trace_smmuv3_atc_inv(CMD_SID(cmd), i->inv.pasid_valid, i->inv.pasid,
+                         i->inv.global, i->inv.iova, i->inv.last);
+    QTAILQ_INSERT_TAIL(&s->feat.inv_new, &i->inv, link);
+    return SMMU_CERROR_NONE;
+}
+
+bool smmuv3_ats_sync(SMMUv3State *s, SMMUCmdError *error)
+{
+    if (!QTAILQ_EMPTY(&s->feat.inv_new) || !QTAILQ_EMPTY(&s->feat.inv_sent)) {
+        if (!s->feat.sync_parked) {
+            trace_smmuv3_sync_parked();
+        }
+        s->feat.sync_parked = true;
+        return true;
+    }
+    s->feat.sync_parked = false;
+    if (s->feat.inv_failed) {
+        /* once: the command queue stops here and software repeats the SYNC */
+        s->feat.inv_failed = false;
+        *error = SMMU_CERROR_ATC_INV_SYNC;
+    }
+    return false;
+}
+
+/* Delivers the oldest new invalidation. Locked; drops the lock to do so. */
+bool smmuv3_ats_deliver(SMMUv3State *s)
+{
+    RecoverableDMAInv *inv = QTAILQ_FIRST(&s->feat.inv_new);
+    RecoverableDMAAtc *atc;
+
+    if (!inv) {
+        return false;
+    }
+    atc = container_of(inv, SMMUv3Inv, inv)->sdev->atc;
+    QTAILQ_REMOVE(&s->feat.inv_new, inv, link);
+    QTAILQ_INSERT_TAIL(&s->feat.inv_sent, inv, link);
+    qemu_mutex_unlock(&s->mutex);
+    atc->invalidate(atc, inv);
+    qemu_mutex_lock(&s->mutex);
+    return true;
+}
+
+void smmuv3_ats_set_atc(SMMUv3State *s, SMMUDevice *sdev,
+                        RecoverableDMAAtc *atc)
+{
+    RecoverableDMAInv *inv, *next;
+
+    sdev->atc = atc;
+    if (atc) {
+        return;
+    }
+    /* The cache is gone, and with it what was to be invalidated. */
+    QTAILQ_FOREACH_SAFE(inv, &s->feat.inv_new, link, next) {
+        if (container_of(inv, SMMUv3Inv, inv)->sdev == sdev) {
+            QTAILQ_REMOVE(&s->feat.inv_new, inv, link);
+            g_free(container_of(inv, SMMUv3Inv, inv));
+        }
+    }
+    QTAILQ_FOREACH_SAFE(inv, &s->feat.inv_sent, link, next) {
+        if (container_of(inv, SMMUv3Inv, inv)->sdev == sdev) {
+            QTAILQ_REMOVE(&s->feat.inv_sent, inv, link);
+            g_free(container_of(inv, SMMUv3Inv, inv));
+        }
+    }
+    if (s->feat.sync_parked) {
+        qemu_bh_schedule(s->feat.bh);
+    }
+}

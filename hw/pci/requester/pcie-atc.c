@@ -1,0 +1,202 @@
+/*
+ * PCIe requester: address translation cache
+ *
+ * Direct-mapped, one entry a 4KB page: a lookup is one comparison, an
+ * invalidation of a few pages touches a few entries, and a guest cannot make
+ * it grow. Entries come from ATS translation requests only.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "qemu/osdep.h"
+#include "requester-internal.h"
+#include "trace.h"
+
+#define ATC_BITS 10
+#define ATC_SIZE (1u << ATC_BITS)
+#define ATC_PAGE 4096ull
+
+struct PCIeAtc {
+    PCIeRequester *r;
+    RecoverableDMAAtc iface;
+    PCIeAtcEntry entry[ATC_SIZE];
+    unsigned blocked;
+    QTAILQ_HEAD(, RecoverableDMAInv) waiting;  /* answered on unblock */
+    uint64_t generation;     /* counts invalidations */
+};
+
+static PCIeAtcEntry *atc_slot(struct PCIeAtc *atc, hwaddr page, uint32_t pasid)
+{
+    uint64_t key = page / ATC_PAGE + pasid * 0x9e3779b97f4a7c15ull;
+
+    return &atc->entry[(key * 0x9e3779b97f4a7c15ull) >> (64 - ATC_BITS)];
+}
+
+static void atc_invalidate(PCIeRequester *r, bool pasid_valid, uint32_t pasid,
+                           hwaddr first, hwaddr last)
+{
+    struct PCIeAtc *atc = r->atc;
+
+    r->n_atc_inv++;
+    atc->generation++;
+    trace_pcie_atc_inv(r->dev->name, pasid_valid, pasid, first, last);
+    first &= ~(ATC_PAGE - 1);
+    if (pasid_valid && last - first < ATC_SIZE / 2 * ATC_PAGE) {
+        for (hwaddr page = first; ; page += ATC_PAGE) {
+            PCIeAtcEntry *e = atc_slot(atc, page, pasid);
+
+            if (e->page == page && e->pasid == pasid) {
+                e->perm = 0;
+            }
+            if (last - page < ATC_PAGE) {
+                break;
+            }
+        }
+    } else {
+        for (unsigned i = 0; i < ATC_SIZE; i++) {
+            PCIeAtcEntry *e = &atc->entry[i];
+
+            if (e->page >= first && e->page <= last &&
+                (!pasid_valid || e->pasid == pasid)) {
+                e->perm = 0;
+            }
+        }
+    }
+    if (r->invalidated) {
+        r->invalidated(r, pasid_valid, pasid, first, last);
+    }
+}
+
+static void atc_iface_invalidate(RecoverableDMAAtc *iface,
+                                 RecoverableDMAInv *inv)
+{
+    struct PCIeAtc *atc = container_of(iface, struct PCIeAtc, iface);
+
+    atc_invalidate(atc->r, inv->pasid_valid && !inv->global, inv->pasid,
+                   inv->iova, inv->last);
+    if (atc->blocked) {
+        QTAILQ_INSERT_TAIL(&atc->waiting, inv, device_link);
+    } else {
+        recoverable_dma_inv_done(inv, !atc->r->fail_inv);
+    }
+}
+
+/* Invalidation by IOMMU notifier: the notifier belongs to one PASID. */
+static void atc_notify(IOMMUNotifier *n, IOMMUTLBEntry *entry)
+{
+    PCIePasid *p = container_of(n, PCIePasid, inv);
+
+    if (entry->perm == IOMMU_NONE) {
+        atc_invalidate(p->r, true, p->pasid, entry->iova,
+                       entry->iova | entry->addr_mask);
+    }
+}
+
+void pcie_requester_block_inv(PCIeRequester *r)
+{
+    r->atc->blocked++;
+}
+
+void pcie_requester_unblock_inv(PCIeRequester *r)
+{
+    struct PCIeAtc *atc = r->atc;
+    RecoverableDMAInv *inv;
+
+    assert(atc->blocked);
+    if (--atc->blocked) {
+        return;
+    }
+    while ((inv = QTAILQ_FIRST(&atc->waiting))) {
+        QTAILQ_REMOVE(&atc->waiting, inv, device_link);
+        recoverable_dma_inv_done(inv, !r->fail_inv);
+    }
+}
+
+PCIeAtcResult pcie_atc_translate(PCIeRequester *r, PCIeRequest *req,
+                                 hwaddr addr, IOMMUAccessFlags access,
+                                 PCIeAtcEntry *out)
+{
+    uint32_t pasid = pcie_request_pasid(req);
+    hwaddr page = addr & ~(ATC_PAGE - 1);
+    PCIeAtcEntry *e = atc_slot(r->atc, page, pasid);
+    IOMMUTLBEntry tlb;
+    uint32_t errors = 0;
+    ssize_t n;
+
+    if (e->perm && e->page == page && e->pasid == pasid &&
+        e->priv == req->priv && !(access & ~e->perm)) {
+        r->n_atc_hit++;
+        *out = *e;
+        return ATC_OK;
+    }
+    r->n_atc_miss++;
+
+    if (!r->mr) {
+        /* before the first translation, so that none is missed */
+        PCIePasid *p = pcie_requester_pasid(r, pasid);
+
+        if (!p->inv_registered) {
+            pci_iommu_init_iotlb_notifier(r->dev, &p->inv, atc_notify, p);
+            if (pci_iommu_register_iotlb_notifier(r->dev, pasid, &p->inv)) {
+                return ATC_REFUSED;
+            }
+            p->inv_registered = true;
+        }
+    }
+
+    n = pci_ats_request_translation(r->dev, pasid, req->priv, req->exec, page,
+                                    ATC_PAGE, !(access & IOMMU_WO), &tlb, 1,
+                                    &errors);
+    trace_pcie_atc_request(r->dev->name, pasid, page, n,
+                           n == 1 ? tlb.perm : 0);
+    if (n == -EIO) {
+        return ATC_ERROR;
+    }
+    if (n != 1) {
+        return ATC_REFUSED;
+    }
+    if (!(tlb.perm & IOMMU_RW)) {
+        return ATC_NO_ACCESS;
+    }
+    if (tlb.perm & IOMMU_UNTRANSLATED_ONLY) {
+        return ATC_REFUSED;
+    }
+    e->page = page;
+    e->pasid = pasid;
+    e->priv = req->priv;
+    e->perm = tlb.perm & (IOMMU_RW | IOMMU_EXEC);
+    e->out = (tlb.translated_addr & ~tlb.addr_mask) | (page & tlb.addr_mask);
+    e->left = tlb.addr_mask - (page & tlb.addr_mask);
+    e->as = tlb.target_as;
+    if (access & ~e->perm) {
+        return ATC_NO_ACCESS;
+    }
+    *out = *e;
+    return ATC_OK;
+}
+
+void pcie_atc_flush(PCIeRequester *r)
+{
+    for (unsigned i = 0; i < ATC_SIZE; i++) {
+        r->atc->entry[i].perm = 0;
+    }
+}
+
+void pcie_atc_init(PCIeRequester *r)
+{
+    r->atc = g_new0(struct PCIeAtc, 1);
+    r->atc->r = r;
+    r->atc->iface.invalidate = atc_iface_invalidate;
+    QTAILQ_INIT(&r->atc->waiting);
+    if (r->mr && RECOVERABLE_DMA_GET_CLASS(r->mr)->set_atc) {
+        RECOVERABLE_DMA_GET_CLASS(r->mr)->set_atc(r->mr, &r->atc->iface);
+    }
+}
+
+void pcie_atc_exit(PCIeRequester *r)
+{
+    if (r->mr && RECOVERABLE_DMA_GET_CLASS(r->mr)->set_atc) {
+        RECOVERABLE_DMA_GET_CLASS(r->mr)->set_atc(r->mr, NULL);
+    }
+    g_free(r->atc);
+    r->atc = NULL;
+}

@@ -1,0 +1,72 @@
+/*
+ * Arm SMMUv3: state of the optional features
+ *
+ * SubstreamIDs, stalling faults, ATS and PRI. Each is off by default; the
+ * behaviour is in hw/arm/smmuv3/.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef HW_ARM_SMMUV3_FEATURES_H
+#define HW_ARM_SMMUV3_FEATURES_H
+
+#include "hw/recoverable-dma.h"
+#include "hw/pci/pci.h"
+
+/* SMMU_IDR0.STALL_MODEL */
+typedef enum SMMUv3StallModel {
+    SMMUV3_STALL_OPTIONAL = 0,
+    SMMUV3_STALL_NONE = 1,
+    SMMUV3_STALL_FORCED = 2,
+} SMMUv3StallModel;
+
+typedef struct SMMUv3PRINotifier SMMUv3PRINotifier;
+typedef struct SMMUv3PRIAnswer SMMUv3PRIAnswer;
+
+typedef struct SMMUv3Features {
+    /* properties */
+    bool ats;
+    bool pri;
+    uint8_t ssidsize;         /* SubstreamID bits, 0 to 20 */
+    char *stall_model_name;   /* none, stall, forced */
+    uint16_t stall_max;       /* IDR5.STALL_MAX: stalls with a STAG at once */
+
+    uint8_t stall_model;      /* SMMUv3StallModel, from stall_model_name */
+
+    /*
+     * Stalls. A transaction waits for its event record in @stall_waiting
+     * (queue full or off, no STAG free), in order. Once recorded it is in
+     * @stalls by its STAG, which stays allocated when the device gives the
+     * transaction up. @done holds requests whose resume() is due.
+     */
+    QTAILQ_HEAD(, RecoverableDMAReq) stall_waiting;
+    QTAILQ_HEAD(, RecoverableDMAReq) done;
+    GHashTable *stalls;       /* STAG -> SMMUv3Stall */
+    uint16_t next_stag;
+    uint64_t *mig_stalls;     /* migration: SID << 32 | STAG */
+    uint32_t mig_n;
+
+    /*
+     * ATS. Invalidations go to the device in order, outside the lock;
+     * CMD_SYNC parks the command queue while any is not answered.
+     */
+    QTAILQ_HEAD(, RecoverableDMAInv) inv_new;    /* to be delivered */
+    QTAILQ_HEAD(, RecoverableDMAInv) inv_sent;   /* delivered, not answered */
+    bool inv_failed;          /* CERROR_ATC_INV_SYNC at the next CMD_SYNC */
+    bool sync_parked;
+
+    /* PRI */
+    uint64_t priq_irq_cfg0;
+    uint32_t priq_irq_cfg1;
+    uint32_t priq_irq_cfg2;
+    QLIST_HEAD(, SMMUv3PRINotifier) pri_notifiers;
+    QTAILQ_HEAD(, SMMUv3PRIAnswer) pri_answers;  /* to be delivered */
+
+    QEMUBH *bh;               /* runs smmuv3_run_deferred() */
+    bool deferred_running;
+
+    /* counters, read-only QOM properties */
+    uint64_t n_stalled, n_resumed, n_ats_req, n_atc_inv, n_page_req;
+    uint64_t n_page_auto, n_event_lost;
+} SMMUv3Features;
+
+#endif
