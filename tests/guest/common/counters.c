@@ -10,19 +10,16 @@ struct odp_counters odp_counters_read(const char *device)
 {
     static const char sep[] = " \t\n";
     struct odp_counters sum = { 0 };
+    bool ours = false;      /* a region's counters take several lines */
     char line[1024];
     FILE *rdma;
 
-    snprintf(line, sizeof(line),
-             "rdma statistic show mr dev %s 2>/dev/null || "
-             "rdma statistic show mr 2>/dev/null", device);
-    rdma = popen(line, "r");
+    rdma = popen("rdma statistic show mr", "r");
     if (!rdma) {
         die_errno("rdma statistic");
     }
     while (fgets(line, sizeof(line), rdma)) {
         char *save, *name = strtok_r(line, sep, &save);
-        bool ours = false;
 
         while (name) {
             char *value = strtok_r(NULL, sep, &save);

@@ -263,11 +263,20 @@ struct ibv_mr *mr_implicit(struct vdev *v, int access)
     return mr_reg(v, NULL, SIZE_MAX, access | IBV_ACCESS_ON_DEMAND);
 }
 
+void relax(unsigned idle)
+{
+    if (idle < 200) {
+        sched_yield();
+    } else {
+        usleep(20);
+    }
+}
+
 bool cq_wait(struct ibv_cq *cq, struct ibv_wc *wc, double seconds)
 {
     double limit = now() + seconds;
 
-    for (;;) {
+    for (unsigned idle = 0; ; idle++) {
         int n = ibv_poll_cq(cq, 1, wc);
 
         if (n < 0) {
@@ -279,6 +288,6 @@ bool cq_wait(struct ibv_cq *cq, struct ibv_wc *wc, double seconds)
         if (now() > limit) {
             return false;
         }
-        sched_yield();
+        relax(idle);
     }
 }

@@ -57,6 +57,11 @@ struct ibv_mr *mr_reg(struct vdev *v, void *addr, size_t len, int access);
 struct ibv_mr *mr_implicit(struct vdev *v, int access);
 
 /*
+ * Between two polls that found nothing, the idle-th time: yield, later sleep,
+ * so that an emulated machine's other processors get on.
+ */
+void relax(unsigned idle);
+/*
  * Wait for one completion, for `seconds` at most. False when there was none.
  */
 bool cq_wait(struct ibv_cq *cq, struct ibv_wc *wc, double seconds);

@@ -6,7 +6,6 @@
  */
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +87,8 @@ struct worker {
     struct rq srq;
     struct pair *pair;
     struct rbuf *rbuf;
-    double progress;
+    double progress;            /* when the last completion came */
+    unsigned idle;              /* polls since */
 };
 
 static const char *qp_type(enum ibv_qp_type t)
@@ -502,6 +502,7 @@ static unsigned reap(struct worker *w)
 static void wait_some(struct worker *w)
 {
     if (reap(w)) {
+        w->idle = 0;
         return;
     }
     if (w->channel) {
@@ -512,7 +513,7 @@ static void wait_some(struct worker *w)
             wait_event(w);
         }
     } else {
-        sched_yield();
+        relax(w->idle++);
     }
     if (now() - w->progress > w->a->opt->timeout) {
         dump(w);
