@@ -919,6 +919,7 @@ static const TypeInfo exerciser_info = {
     .class_init = exerciser_class_init,
     .interfaces = (const InterfaceInfo[]) {
         { INTERFACE_PCIE_DEVICE },
+        { INTERFACE_PCIE_STALLABLE },
         { }
     },
 };

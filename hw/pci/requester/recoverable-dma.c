@@ -5,6 +5,7 @@
  */
 #include "qemu/osdep.h"
 #include "system/dma.h"
+#include "hw/pci/pcie_requester.h"
 #include "hw/recoverable-dma.h"
 
 IOMMUMemoryRegion *recoverable_dma_from_as(AddressSpace *as)
@@ -114,9 +115,15 @@ static const TypeInfo recoverable_dma_info = {
     .class_size = sizeof(RecoverableDMAClass),
 };
 
+static const TypeInfo pcie_stallable_info = {
+    .name = INTERFACE_PCIE_STALLABLE,
+    .parent = TYPE_INTERFACE,
+};
+
 static void recoverable_dma_register_types(void)
 {
     type_register_static(&recoverable_dma_info);
+    type_register_static(&pcie_stallable_info);
 }
 
 type_init(recoverable_dma_register_types)

@@ -69,4 +69,12 @@ typedef struct SMMUv3Features {
     uint64_t n_page_auto, n_event_lost;
 } SMMUv3Features;
 
+/* Does an SMMU of this machine have ATS? */
+bool smmuv3_any_ats(void);
+/*
+ * Describes in the host bridge's @node what the SMMU of @bus can do with
+ * PCI functions: "ats-supported", and nodes with "dma-can-stall".
+ */
+void smmuv3_fdt_pci_host(void *fdt, const char *node, PCIBus *bus);
+
 #endif

@@ -21,6 +21,12 @@
 #include "hw/pci/pci_device.h"
 #include "hw/recoverable-dma.h"
 
+/*
+ * A PCI device class lists this interface (it has no methods) where all DMA
+ * of the function can wait: machines then describe it as able to stall.
+ */
+#define INTERFACE_PCIE_STALLABLE "pcie-stallable"
+
 typedef struct PCIeRequester PCIeRequester;
 typedef struct PCIeRequest PCIeRequest;
 

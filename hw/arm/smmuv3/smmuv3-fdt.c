@@ -1,0 +1,144 @@
+/*
+ * Arm SMMUv3: what a device tree says of the optional features
+ *
+ * ATS is a property of the host bridge. That a function's transactions can
+ * be stalled is a property of the function's node ("dma-can-stall"), so such
+ * functions, and the root ports above them, get one.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "hw/arm/smmuv3.h"
+#include "hw/pci/pci_bridge.h"
+#include "hw/pci/pci_bus.h"
+#include "hw/pci/pcie_requester.h"
+#include "system/device_tree.h"
+
+typedef struct FdtWalk {
+    void *fdt;
+    const char *parent;        /* node of the bus that is walked */
+    uint32_t parent_phandle;
+} FdtWalk;
+
+/* SMMUs that serve @bus; NULL: any */
+typedef struct SmmuQuery {
+    PCIBus *bus;
+    bool ats, stall;
+} SmmuQuery;
+
+static int query_smmu(Object *obj, void *opaque)
+{
+    SmmuQuery *q = opaque;
+    SMMUv3State *s = (SMMUv3State *)object_dynamic_cast(obj, TYPE_ARM_SMMUV3);
+
+    if (s && (!q->bus || ARM_SMMU(s)->primary_bus == q->bus)) {
+        q->ats |= s->feat.ats;
+        q->stall |= s->feat.stall_model == SMMUV3_STALL_OPTIONAL;
+    }
+    return 0;
+}
+
+bool smmuv3_any_ats(void)
+{
+    SmmuQuery q = {};
+
+    object_child_foreach_recursive(object_get_root(), query_smmu, &q);
+    return q.ats;
+}
+
+static bool can_stall(PCIDevice *d)
+{
+    return object_dynamic_cast(OBJECT(d), INTERFACE_PCIE_STALLABLE);
+}
+
+static void any_can_stall(PCIBus *bus, PCIDevice *d, void *opaque)
+{
+    *(bool *)opaque |= can_stall(d);
+}
+
+static void add_nodes(FdtWalk *w, PCIBus *bus);
+
+/* Interrupt pins of what is behind a bridge with a node of its own */
+static void add_bridge(FdtWalk *w, PCIDevice *d, const char *node)
+{
+    uint32_t map[4][9], phandle = qemu_fdt_alloc_phandle(w->fdt);
+    FdtWalk below = {
+        .fdt = w->fdt, .parent = node, .parent_phandle = phandle,
+    };
+
+    qemu_fdt_setprop_string(w->fdt, node, "device_type", "pci");
+    qemu_fdt_setprop_cell(w->fdt, node, "#address-cells", 3);
+    qemu_fdt_setprop_cell(w->fdt, node, "#size-cells", 2);
+    qemu_fdt_setprop(w->fdt, node, "ranges", NULL, 0);
+    qemu_fdt_setprop_cell(w->fdt, node, "#interrupt-cells", 1);
+    qemu_fdt_setprop_cell(w->fdt, node, "phandle", phandle);
+    for (int pin = 0; pin < 4; pin++) {
+        uint32_t entry[9] = {
+            0, 0, 0, pin + 1,               /* slot 0 of a PCIe link */
+            w->parent_phandle,
+            d->devfn << 8, 0, 0, pin + 1,
+        };
+
+        for (int i = 0; i < ARRAY_SIZE(entry); i++) {
+            map[pin][i] = cpu_to_be32(entry[i]);
+        }
+    }
+    qemu_fdt_setprop(w->fdt, node, "interrupt-map", map, sizeof(map));
+    qemu_fdt_setprop_cells(w->fdt, node, "interrupt-map-mask", 0, 0, 0, 7);
+    add_nodes(&below, pci_bridge_get_sec_bus(PCI_BRIDGE(d)));
+}
+
+static void add_nodes(FdtWalk *w, PCIBus *bus)
+{
+    for (int devfn = 0; devfn < PCI_DEVFN_MAX; devfn++) {
+        PCIDevice *d = bus->devices[devfn];
+        g_autofree char *node = NULL;
+        bool below = false;
+
+        if (!d) {
+            continue;
+        }
+        if (object_dynamic_cast(OBJECT(d), TYPE_PCI_BRIDGE)) {
+            pci_for_each_device_under_bus(
+                pci_bridge_get_sec_bus(PCI_BRIDGE(d)), any_can_stall, &below);
+        }
+        if (!below && !can_stall(d)) {
+            continue;
+        }
+        node = g_strdup_printf("%s/pci@%x,%x", w->parent, PCI_SLOT(devfn),
+                               PCI_FUNC(devfn));
+        qemu_fdt_add_subnode(w->fdt, node);
+        qemu_fdt_setprop_cells(w->fdt, node, "reg", devfn << 8, 0, 0, 0, 0);
+        if (below) {
+            add_bridge(w, d, node);
+        } else {
+            qemu_fdt_setprop(w->fdt, node, "dma-can-stall", NULL, 0);
+        }
+    }
+}
+
+void smmuv3_fdt_pci_host(void *fdt, const char *node, PCIBus *bus)
+{
+    SmmuQuery q = { .bus = bus };
+
+    object_child_foreach_recursive(object_get_root(), query_smmu, &q);
+    if (q.ats) {
+        qemu_fdt_setprop(fdt, node, "ats-supported", NULL, 0);
+    }
+    if (q.stall) {
+        FdtWalk w = { .fdt = fdt, .parent = node };
+        Error *none = NULL;
+        const uint32_t *phandle = qemu_fdt_getprop(fdt, node, "phandle", NULL,
+                                                   &none);
+
+        if (phandle) {
+            w.parent_phandle = be32_to_cpu(*phandle);
+        } else {
+            error_free(none);
+            w.parent_phandle = qemu_fdt_alloc_phandle(fdt);
+            qemu_fdt_setprop_cell(fdt, node, "phandle", w.parent_phandle);
+        }
+        add_nodes(&w, bus);
+    }
+}
