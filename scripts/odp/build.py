@@ -44,6 +44,53 @@ MINIMAL = ['--without-default-features', '--enable-tcg', '--enable-fdt=system',
            '--disable-download', '--disable-install-blobs',
            '--enable-trace-backends=log']
 
+#: What a QEMU that libvirt manages is expected to have. The distribution's
+#: libraries, no graphics stack.
+FULL = ['--without-default-features', '--enable-system', '--enable-tools',
+        '--enable-tcg', '--enable-kvm', '--enable-fdt=system',
+        '--disable-docs', '--disable-download', '--disable-install-blobs',
+        '--enable-trace-backends=log', '--enable-plugins',
+        # sandbox and sockets of libvirt, TLS of migration, VNC and NBD
+        '--enable-seccomp', '--enable-cap-ng', '--enable-gnutls',
+        '--enable-membarrier', '--enable-malloc-trim',
+        # network
+        '--enable-slirp', '--enable-vhost-net', '--enable-vhost-user',
+        '--enable-vhost-kernel', '--enable-vhost-vdpa',
+        '--enable-colo-proxy', '--enable-l2tpv3',
+        # storage
+        '--enable-linux-aio', '--enable-linux-io-uring', '--enable-attr',
+        '--enable-virtfs', '--enable-zstd', '--enable-replication',
+        '--enable-qcow1', '--enable-vdi', '--enable-vpc', '--enable-vvfat',
+        '--enable-dmg', '--enable-parallels', '--enable-qed',
+        '--enable-vhost-user-blk-server', '--enable-curl',
+        # memory, TPM, host devices
+        '--enable-numa', '--enable-tpm', '--enable-libusb',
+        '--enable-usb-redir', '--enable-libudev', '--enable-multiprocess',
+        # screens
+        '--enable-pixman', '--enable-vnc', '--enable-vnc-sasl',
+        '--enable-vnc-jpeg', '--enable-png', '--enable-curses',
+        '--enable-iconv']
+
+FULL_PACKAGES = {
+    'libattr1-dev': 'shared directories (9p)',
+    'libaio-dev': 'disks with io=native',
+    'libcap-ng-dev': 'helpers that drop privileges',
+    'libcurl4-gnutls-dev': 'disk images over HTTP',
+    'libgnutls28-dev': 'TLS of migration, VNC and NBD',
+    'libjpeg-dev': 'VNC',
+    'libncurses-dev': 'text screen',
+    'libnuma-dev': 'binding guest memory to host nodes',
+    'libpng-dev': 'screenshots',
+    'libsasl2-dev': 'VNC log-in',
+    'libseccomp-dev': 'the sandbox that libvirt asks for',
+    'libslirp-dev': 'user-mode network',
+    'libudev-dev': 'host devices',
+    'libusb-1.0-0-dev': 'host USB devices',
+    'libusbredirparser-dev': 'USB redirection',
+    'liburing-dev': 'disks with io=io_uring',
+    'libzstd-dev': 'compressed migration and images',
+}
+
 MESON_MINIMUM = (1, 5)
 
 
@@ -88,7 +135,7 @@ class Build:
     def configure_args(self):
         args = [f'--python={SYSTEM_PYTHON}',
                 f'--target-list={self.target}-softmmu']
-        args += MINIMAL if self.profile == 'minimal' else full_args()
+        args += MINIMAL if self.profile == 'minimal' else FULL
         if self.asan:
             args += ['--enable-asan', '--disable-werror']
         return args
@@ -103,15 +150,17 @@ class Build:
         return env
 
     def make(self, goals=()):
-        """Configure when needed and build; returns the emulator's path."""
-        packages.ensure(PACKAGES)
+        """Configure when needed and build; returns the emulator's path.
+        goals: ninja targets; the emulator if none (all, for `full`)."""
+        packages.ensure({**PACKAGES, **FULL_PACKAGES}
+                        if self.profile == 'full' else PACKAGES)
         start = time.monotonic()
         tree = Tree().prepare()
         env = self.env()
         with locked(self.dir.with_name(self.dir.name + '.lock'), 'building'):
             self._configure(tree, env)
             self._firmware()
-            self._ninja(env, goals)
+            self._ninja(env, goals or self._default_goals())
         used = time.monotonic() - start
         say(f'{", ".join(goals) or self.binary} is up to date '
             f'({used:.0f} s)')
@@ -130,6 +179,9 @@ class Build:
         run([tree / 'configure'] + args, cwd=self.dir, env=env,
             log=self.dir / 'odp-configure.log', what="QEMU's configure")
         stamp.write_text(wanted)
+
+    def _default_goals(self):
+        return [self.binary.name] if self.profile == 'minimal' else []
 
     def _firmware(self):
         """Put the firmware where an emulator that runs from its build
@@ -183,10 +235,6 @@ def ninja(cmd, env, log):
                       if line.startswith('FAILED:')), 0)
         raise OdpError('the build failed (whole output: '
                        f'{log})\n' + '\n'.join(tail[first:]))
-
-
-def full_args():
-    raise OdpError('the profile "full" is not there yet')
 
 
 def emulator(target='aarch64', profile='minimal'):

@@ -61,7 +61,7 @@ def choose(tests, wanted, long):
         else:
             hit = long or 'long' not in t['suite']
         if hit and t['name'] == 'qtest-x86_64' and not wanted and \
-                not suites.has_x86_qtests():
+                not suites.our_qtests('x86_64'):
             hit = False
         if hit:
             chosen.append(t)
@@ -114,9 +114,10 @@ def main(args):
     total, built = [], {}
     for t in chosen:
         results = []
-        for key in suites.builds_for(t['name']):
+        for target, asan, goals in suites.builds_for(t['name']):
+            key = (target, asan, tuple(goals))
             if key not in built:
-                built[key] = build(key)
+                built[key] = build(target, asan, goals)
             if built[key]:
                 results.append(Result(t['name'], 'fail',
                                       f'not run: {built[key]}'))
@@ -135,13 +136,12 @@ def main(args):
     return 1 if failed or not passed else 0
 
 
-def build(key):
-    """Build one emulator; returns what went wrong, or None."""
-    target, asan = key
+def build(target, asan, goals):
+    """Build an emulator and tests; returns what went wrong, or None."""
     began = time.monotonic()
     wrong = None
     try:
-        Build(target, 'minimal', asan).make()
+        Build(target, 'minimal', asan).make(goals)
     except OdpError as err:
         print(f'    {err}', flush=True)
         wrong = 'the build for it failed'
