@@ -35,6 +35,7 @@ typedef struct MMU500Txn {
     uint64_t va;
     uint32_t sid;
     uint32_t tbu;
+    int cb;                     /* once it is known, else -1 */
     bool write;
     bool priv;
     bool insn;
@@ -269,8 +270,7 @@ void mmu500_stall_abort_all(MMU500State *s);
 void mmu500_stall_run(MMU500State *s);
 
 /* mmu500-pmu.c */
-void mmu500_pmu_event(MMU500State *s, uint32_t tbu, uint32_t sid,
-                      unsigned event);
+void mmu500_pmu_event(MMU500State *s, const MMU500Txn *txn, unsigned event);
 void mmu500_pmu_reset(MMU500State *s);
 bool mmu500_pmu_irq(const MMU500State *s);
 

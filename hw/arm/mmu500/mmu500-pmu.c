@@ -19,7 +19,7 @@ static bool bit(const uint32_t *map, unsigned n)
     return map[n / 32] & (1u << (n % 32));
 }
 
-static bool group_filter(const MMU500PMUGroup *g, uint32_t sid)
+static bool group_filter(const MMU500PMUGroup *g, const MMU500Txn *txn)
 {
     uint32_t id = extract32(g->cgsmr, 0, 15);
     uint32_t mask = extract32(g->cgsmr, 16, 15);
@@ -28,24 +28,25 @@ static bool group_filter(const MMU500PMUGroup *g, uint32_t sid)
     case 0:
         return true;
     case 1:
-        return !((sid ^ id) & ~mask);
+        return !((txn->sid ^ id) & ~mask);
+    case 2:
+        return txn->cb == FIELD_EX32(g->cgcr, PMCGCR0, NDX);
     default:
-        return false;           /* by context bank: not counted */
+        return false;
     }
 }
 
-void mmu500_pmu_event(MMU500State *s, uint32_t tbu, uint32_t sid,
-                      unsigned event)
+void mmu500_pmu_event(MMU500State *s, const MMU500Txn *txn, unsigned event)
 {
-    MMU500PMUGroup *g = &s->pmu[tbu];
+    MMU500PMUGroup *g = &s->pmu[txn->tbu];
     unsigned i;
 
     if (!FIELD_EX32(s->pmcr, PMCR, E) || !FIELD_EX32(g->cgcr, PMCGCR0, E) ||
-        !group_filter(g, sid)) {
+        !group_filter(g, txn)) {
         return;
     }
     for (i = 0; i < N; i++) {
-        unsigned n = tbu * N + i;
+        unsigned n = txn->tbu * N + i;
 
         if (bit(s->pmcnten, n) &&
             FIELD_EX32(g->evtyper[i], PMEVTYPER0, EVENT) == event) {
@@ -191,9 +192,8 @@ static void ovsclr_write(MMU500State *s, int page, int n, uint64_t val)
 
 static uint64_t cfgr_read(MMU500State *s, int page, int n)
 {
-    /* NCG, SID filtering, export, cycle counts absent; size 32; N */
-    return (uint64_t)(s->num_tbu - 1) << 24 | 1u << 18 | 31u << 8 |
-           (s->num_tbu * N - 1);
+    /* groups - 1, width - 1, counters - 1 */
+    return (uint64_t)(s->num_tbu - 1) << 24 | 31u << 8 | (s->num_tbu * N - 1);
 }
 
 static uint64_t pmcr_read(MMU500State *s, int page, int n)

@@ -217,9 +217,8 @@ bool mmu500_translate_cb(MMU500State *s, int cb, const MMU500Txn *txn,
     if (!mmu500_walk(s, &r, va, txn, t, f)) {
         return false;
     }
-    mmu500_pmu_event(s, txn->tbu, txn->sid, PMU_EVENT_TLB_ALLOC);
-    mmu500_pmu_event(s, txn->tbu, txn->sid,
-                     txn->write ? PMU_EVENT_TLB_WR : PMU_EVENT_TLB_RD);
+    mmu500_pmu_event(s, txn, PMU_EVENT_TLB_ALLOC);
+    mmu500_pmu_event(s, txn, txn->write ? PMU_EVENT_TLB_WR : PMU_EVENT_TLB_RD);
     if (FIELD_EX32(s->cb[cb].actlr, ACTLR, CMTLB)) {
         mmu500_mtlb_insert(s, t);
     }
@@ -234,7 +233,7 @@ static MMU500Outcome mmu500_bypass(MMU500State *s, const MMU500Txn *txn,
     if (!txn->probe) {
         s->stats.bypassed++;
     }
-    res->mask = 0xfff;
+    res->mask = MAKE_64BIT_MASK(0, 30);
     res->pa = txn->va & ~res->mask;
     res->prot = PROT_ALL;
     return OUTCOME_OK;
@@ -292,24 +291,12 @@ static MMU500Outcome mmu500_translate_bank(MMU500State *s,
     return OUTCOME_OK;
 }
 
-MMU500Outcome mmu500_translate(MMU500State *s, MMU500Txn *txn,
-                               MMU500Result *res)
+/* From the stream to a bank; OUTCOME_OK with txn->cb < 0: bypass */
+static MMU500Outcome mmu500_map_stream(MMU500State *s, MMU500Txn *txn)
 {
     uint32_t s2cr;
     int match;
     uint32_t cb;
-
-    memset(res, 0, sizeof(*res));
-    if (!txn->probe) {
-        s->stats.transactions++;
-        mmu500_pmu_event(s, txn->tbu, txn->sid, PMU_EVENT_ACCESS);
-        mmu500_pmu_event(s, txn->tbu, txn->sid,
-                         txn->write ? PMU_EVENT_ACCESS_WR
-                                    : PMU_EVENT_ACCESS_RD);
-    }
-    if (FIELD_EX32(s->cr0, CR0, CLIENTPD)) {
-        return mmu500_bypass(s, txn, res);
-    }
 
     match = mmu500_stream_lookup(s, txn);
     if (match == STREAM_CONFLICT) {
@@ -319,7 +306,7 @@ MMU500Outcome mmu500_translate(MMU500State *s, MMU500Txn *txn,
         if (FIELD_EX32(s->cr0, CR0, USFCFG)) {
             return mmu500_global_fault(s, txn, R_GFSR_USF_MASK, false);
         }
-        return mmu500_bypass(s, txn, res);
+        return OUTCOME_OK;
     }
 
     s2cr = s->s2cr[match];
@@ -344,7 +331,7 @@ MMU500Outcome mmu500_translate(MMU500State *s, MMU500Txn *txn,
 
     switch (FIELD_EX32(s2cr, S2CR0, TYPE)) {
     case S2CR_TYPE_BYPASS:
-        return mmu500_bypass(s, txn, res);
+        return OUTCOME_OK;
     case S2CR_TYPE_TRANSLATE:
         break;
     default:
@@ -355,5 +342,29 @@ MMU500Outcome mmu500_translate(MMU500State *s, MMU500Txn *txn,
     if (cb >= s->num_cb) {
         return mmu500_global_fault(s, txn, R_GFSR_UCBF_MASK, false);
     }
-    return mmu500_translate_bank(s, txn, cb, res);
+    txn->cb = cb;
+    return OUTCOME_OK;
+}
+
+MMU500Outcome mmu500_translate(MMU500State *s, MMU500Txn *txn,
+                               MMU500Result *res)
+{
+    MMU500Outcome out = OUTCOME_OK;
+
+    memset(res, 0, sizeof(*res));
+    txn->cb = -1;
+    if (!FIELD_EX32(s->cr0, CR0, CLIENTPD)) {
+        out = mmu500_map_stream(s, txn);
+    }
+    if (!txn->probe) {
+        s->stats.transactions++;
+        mmu500_pmu_event(s, txn, PMU_EVENT_ACCESS);
+        mmu500_pmu_event(s, txn, txn->write ? PMU_EVENT_ACCESS_WR
+                                            : PMU_EVENT_ACCESS_RD);
+    }
+    if (out != OUTCOME_OK) {
+        return out;
+    }
+    return txn->cb < 0 ? mmu500_bypass(s, txn, res)
+                       : mmu500_translate_bank(s, txn, txn->cb, res);
 }

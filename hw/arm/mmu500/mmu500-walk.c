@@ -67,8 +67,10 @@ bool mmu500_read_desc(MMU500State *s, int cb, int s2cb, uint64_t addr,
 
     if (s2cb >= 0) {
         uint64_t ipa = addr;
+        MMU500Fault f2;
 
-        if (!mmu500_translate_ipa(s, s2cb, ipa, &t2, f)) {
+        if (!mmu500_translate_ipa(s, s2cb, ipa, &t2, &f2)) {
+            *f = f2;
             f->s1cb = cb;
             f->s1ptw = true;
             return false;

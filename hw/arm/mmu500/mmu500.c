@@ -104,6 +104,36 @@ static IOMMUTLBEntry mmu500_iommu_translate(IOMMUMemoryRegion *mr,
     return entry;
 }
 
+static RecoverableDMAResult
+mmu500_recoverable_translate(IOMMUMemoryRegion *mr, RecoverableDMAReq *req,
+                             IOMMUTLBEntry *entry)
+{
+    MMU500Master *m = container_of(mr, MMU500Master, iommu);
+
+    if (req->pasid_valid || req->translated) {
+        /* no SubstreamIDs and no ATS in SMMUv2 */
+        return RECOVERABLE_DMA_ABORT;
+    }
+    switch (mmu500_access(m, req->iova, req->access, req, entry)) {
+    case OUTCOME_OK:
+    case OUTCOME_RAZWI:         /* @entry leads to where zeroes are read */
+        return RECOVERABLE_DMA_OK;
+    case OUTCOME_STALL:
+        return RECOVERABLE_DMA_STALLED;
+    default:
+        return RECOVERABLE_DMA_ABORT;
+    }
+}
+
+static void mmu500_recoverable_cancel(IOMMUMemoryRegion *mr,
+                                      RecoverableDMAReq *req)
+{
+    MMU500Master *m = container_of(mr, MMU500Master, iommu);
+
+    QEMU_LOCK_GUARD(&m->smmu->lock);
+    mmu500_stall_cancel(m->smmu, req);
+}
+
 static int mmu500_notify_flag_changed(IOMMUMemoryRegion *mr,
                                       IOMMUNotifierFlag old,
                                       IOMMUNotifierFlag new, Error **errp)
@@ -406,9 +436,12 @@ static void mmu500_class_init(ObjectClass *klass, const void *data)
 static void mmu500_mr_class_init(ObjectClass *klass, const void *data)
 {
     IOMMUMemoryRegionClass *imrc = IOMMU_MEMORY_REGION_CLASS(klass);
+    RecoverableDMAClass *rdc = RECOVERABLE_DMA_CLASS(klass);
 
     imrc->translate = mmu500_iommu_translate;
     imrc->notify_flag_changed = mmu500_notify_flag_changed;
+    rdc->translate = mmu500_recoverable_translate;
+    rdc->cancel = mmu500_recoverable_cancel;
 }
 
 static const TypeInfo mmu500_types[] = {
@@ -423,6 +456,10 @@ static const TypeInfo mmu500_types[] = {
         .name = TYPE_MMU500_MEMORY_REGION,
         .parent = TYPE_IOMMU_MEMORY_REGION,
         .class_init = mmu500_mr_class_init,
+        .interfaces = (const InterfaceInfo[]) {
+            { TYPE_RECOVERABLE_DMA },
+            { },
+        },
     },
 };
 
