@@ -242,6 +242,28 @@ void pcie_requester_config_write(PCIeRequester *r, uint32_t addr, int len)
     }
 }
 
+/* QEMU's PCI core leaves the extended capabilities' controls alone. */
+static void clear_enables(PCIDevice *d)
+{
+    PCIExpressDevice *exp = &d->exp;
+
+    if (exp->ats_cap) {
+        pci_set_word(d->config + exp->ats_cap + PCI_ATS_CTRL, 0);
+    }
+    if (exp->pasid_cap) {
+        pci_set_word(d->config + exp->pasid_cap + PCI_PASID_CTRL, 0);
+    }
+    if (exp->pri_cap) {
+        uint8_t *pri = d->config + exp->pri_cap;
+
+        pci_set_word(pri + PCI_PRI_CTRL, 0);
+        pci_set_long(pri + PCI_PRI_ALLOC_REQ, 0);
+        pci_set_word(pri + PCI_PRI_STATUS,
+                     (pci_get_word(pri + PCI_PRI_STATUS) &
+                      PCI_PRI_STATUS_PASID) | PCI_PRI_STATUS_STOPPED);
+    }
+}
+
 void pcie_requester_reset(PCIeRequester *r)
 {
     PCIeRequest *req;
@@ -251,6 +273,7 @@ void pcie_requester_reset(PCIeRequester *r)
         pcie_request_detach(r, req);
     }
     pcie_atc_flush(r);
+    clear_enables(r->dev);
     r->was_ats = false;
     if (r->was_pri) {
         r->was_pri = false;

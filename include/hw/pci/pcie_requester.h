@@ -104,8 +104,9 @@ void pcie_requester_init(PCIeRequester *r, PCIDevice *dev);
 void pcie_requester_exit(PCIeRequester *r);
 
 /*
- * Function-level or bus reset, or bus master off: every pending request is
- * cancelled without ready(), the ATC is emptied, late responses are ignored.
+ * Function-level or bus reset: every pending request is cancelled without
+ * ready(), the ATC is emptied, late responses are ignored, and the ATS, PASID
+ * and PRI capabilities are disabled. Call it from the device's reset.
  */
 void pcie_requester_reset(PCIeRequester *r);
 
