@@ -149,7 +149,8 @@ void mlx5_hca_reset(Mlx5Hca *h)
 
     mlx5_cmd_reset(h);
     hca_restart(h);
-    s->nic = NIC_FULL_DRIVER;
+    /* Tells a driver that slept through the reset; a new one clears it. */
+    s->nic = NIC_DISABLED;
     s->cmdq_h = 0;
     s->cmdq_l = 0;
 }
