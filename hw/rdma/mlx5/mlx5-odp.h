@@ -32,8 +32,8 @@ typedef struct Mlx5FaultInfo {
     uint32_t bytes_committed;     /* done of the WQE's message */
     uint32_t packet_len;
     uint32_t rdma_key;            /* as on the wire */
-    uint64_t rdma_va;
-    uint32_t rdma_op_len;
+    uint64_t rdma_va;             /* where the operation starts, and its */
+    uint32_t rdma_op_len;         /* length; bytes_committed of it are done */
 } Mlx5FaultInfo;
 
 typedef struct Mlx5Waiter {

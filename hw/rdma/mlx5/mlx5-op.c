@@ -192,8 +192,9 @@ static Mlx5OpResult mlx5_op_fault(Mlx5Op *op, Mlx5Side *s,
         f.wq_type = MLX5_PF_RESP;
         f.wqn = op->peer->obj.id;
         f.rdma_key = op->remote[0].key;
-        f.rdma_va = op->remote[0].va + op->done;
-        f.rdma_op_len = MIN(op->len - op->done, (uint64_t)UINT32_MAX);
+        /* Of the whole operation: the driver adds what is committed. */
+        f.rdma_va = op->remote[0].va;
+        f.rdma_op_len = MIN(op->len, (uint64_t)UINT32_MAX);
     }
     op->waiter.wake = mlx5_op_resumed;
     if (!mlx5_odp_fault(h, &f, &op->waiter)) {
