@@ -338,7 +338,7 @@ void mlx5_cmd_init(Mlx5Hca *h)
 
     QEMU_BUILD_BUG_ON(CMD_SLOTS > 32);
     s->hca = h;
-    s->bh = qemu_bh_new_guarded(cmd_bh, h, h->guard);
+    s->bh = aio_bh_new_guarded(qemu_get_aio_context(), cmd_bh, h, h->guard);
     for (i = 0; i < ARRAY_SIZE(cmd_modules); i++) {
         for (d = cmd_modules[i]; d->fn; d++) {
             assert(d->opcode < CMD_OPCODES && !s->op[d->opcode]);

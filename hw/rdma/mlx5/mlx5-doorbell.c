@@ -66,7 +66,7 @@ void mlx5_uar_write(Mlx5Hca *h, uint32_t uar, uint32_t off, uint64_t value,
     hi = ldl_be_p(bytes);
 
     if (size == 4) {
-        /* A CPU that cannot write 8 bytes at once writes the halves in order. */
+        /* A CPU that cannot write 8 bytes writes the halves in order. */
         if (off == UAR_EQ_ARM || off == UAR_EQ_CI) {
             mlx5_eq_doorbell(h, uar, hi, off == UAR_EQ_ARM);
         } else if (off == UAR_CQ) {

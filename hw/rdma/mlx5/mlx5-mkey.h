@@ -32,14 +32,12 @@ typedef enum Mlx5MkeyResult {
     MLX5_MKEY_OK,                 /* addr, len: first run of the stretch */
     MLX5_MKEY_FAULT,              /* a page is absent: see fault_* */
     MLX5_MKEY_ERROR,              /* bad key, rights, bounds, PD or depth */
-    MLX5_MKEY_NULL,               /* null mkey, not faulting: len bytes of
-                                   * zeroes to read, or to throw away */
+    MLX5_MKEY_NULL,               /* null mkey: zeroes, or to throw away */
 } Mlx5MkeyResult;
 
 typedef struct Mlx5MkeyRun {
     uint64_t addr;                /* DMA address */
-    uint64_t len;                 /* bytes, at most req->len; runs of pages
-                                   * that are neighbours are one */
+    uint64_t len;                 /* bytes; neighbouring pages are one run */
     uint32_t fault_key;           /* MLX5_MKEY_FAULT: the root key, ... */
     uint64_t fault_va;            /* ... and the address within it */
 } Mlx5MkeyRun;

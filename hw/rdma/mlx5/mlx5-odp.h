@@ -37,8 +37,10 @@ typedef struct Mlx5FaultInfo {
 } Mlx5FaultInfo;
 
 typedef struct Mlx5Waiter {
-    /* @error: the driver could not map the page. Called in a bottom half or
-     * from the command interface, never from mlx5_odp_fault(). */
+    /*
+     * @error: the driver could not map the page. Called in a bottom half or
+     * from the command interface, never from mlx5_odp_fault().
+     */
     void (*wake)(struct Mlx5Waiter *w, bool error);
     uint64_t token;               /* of the fault waited for; 0: none */
     QLIST_ENTRY(Mlx5Waiter) next;

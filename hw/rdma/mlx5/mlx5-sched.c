@@ -227,7 +227,8 @@ void mlx5_qp_init(Mlx5Hca *h)
     QTAILQ_INIT(&s->timed);
     s->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, mlx5_sched_timer, s);
     s->err_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, mlx5_sched_err_timer, s);
-    s->bh = qemu_bh_new_guarded(mlx5_sched_bh, s, h->guard);
+    s->bh = aio_bh_new_guarded(qemu_get_aio_context(), mlx5_sched_bh, s,
+                               h->guard);
     s->vmstate = qemu_add_vm_change_state_handler(mlx5_sched_vm_state, s);
     s->free_ops = g_ptr_array_new_with_free_func(g_free);
     s->half_uar = UINT32_MAX;
