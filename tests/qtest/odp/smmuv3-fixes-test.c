@@ -320,6 +320,26 @@ static void test_oas(void)
     }
 }
 
+/* 6.3.12: invalid StreamIDs are recorded where CR2.RECINVSID is set */
+static void test_recinvsid(void)
+{
+    for (int rec = 0; rec < 2; rec++) {
+        SmmuTest *t = smmu_start(NULL);
+
+        smmu_w(t, SMMU_STRTAB_BASE_CFG, 2);
+        smmu_w(t, SMMU_CR2, rec ? CR2_RECINVSID : 0);
+        g_assert_cmpuint(dma(t, VA, DMA_READ, -1), ==, DMA_ERROR);
+        if (rec) {
+            smmu_expect_event(t, "RECINVSID", &(SmmuEvent) {
+                .type = C_BAD_STREAMID, .sid = t->sid,
+            });
+        } else {
+            g_assert_cmpuint(smmu_events(t), ==, 0);
+        }
+        smmu_quit(t);
+    }
+}
+
 /* 4.1.3: commands of features that are not there are illegal */
 static void test_illegal_commands(void)
 {
@@ -364,6 +384,7 @@ int main(int argc, char **argv)
     qtest_add_func("smmuv3/fixes/permission-rewalk", test_permission_rewalk);
     qtest_add_func("smmuv3/fixes/hierarchical", test_hierarchical);
     qtest_add_func("smmuv3/fixes/oas", test_oas);
+    qtest_add_func("smmuv3/fixes/recinvsid", test_recinvsid);
     qtest_add_func("smmuv3/fixes/illegal-commands", test_illegal_commands);
     qtest_add_func("smmuv3/fixes/id-registers", test_id_registers_unchanged);
     return g_test_run();

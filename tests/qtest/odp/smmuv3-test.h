@@ -447,7 +447,8 @@ static inline void x_ctl(SmmuTest *t, uint32_t val)
 }
 
 /* Machine with SMMU (options as -global arm-smmuv3.X=Y) and exerciser */
-static inline SmmuTest *smmu_boot(const char *smmu_opts, const char *dev_opts)
+static inline SmmuTest *smmu_boot_raw(const char *smmu_opts,
+                                      const char *dev_opts)
 {
     SmmuTest *t = g_new0(SmmuTest, 1);
     g_autoptr(GString) args = g_string_new(
@@ -458,10 +459,18 @@ static inline SmmuTest *smmu_boot(const char *smmu_opts, const char *dev_opts)
     for (int i = 0; opts[i]; i++) {
         g_string_append_printf(args, "-global arm-smmuv3.%s ", opts[i]);
     }
-    g_string_append_printf(args, "-device pcie-exerciser,addr=4%s%s",
-                           dev_opts ? "," : "", dev_opts ?: "");
+    g_string_append_printf(args, "-device pcie-exerciser,%s", dev_opts);
     t->qts = qtest_init(args->str);
     t->next = VIRT_RAM + 0x200000;
+    return t;
+}
+
+static inline SmmuTest *smmu_boot(const char *smmu_opts, const char *dev_opts)
+{
+    g_autofree char *dev = g_strdup_printf("addr=4%s%s", dev_opts ? "," : "",
+                                           dev_opts ?: "");
+    SmmuTest *t = smmu_boot_raw(smmu_opts, dev);
+
     smmu_find_exerciser(t, 0);
     return t;
 }

@@ -1,0 +1,156 @@
+/*
+ * SMMUv3 in the virt machine: description to the guest, migration
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "qemu/osdep.h"
+#include "qobject/qdict.h"
+#include "smmuv3-test.h"
+
+#define VA 0x12345000ull
+#define SSID 5
+
+/* Is @name a property name in the device tree at the start of RAM? */
+static bool dtb_has(SmmuTest *t, const char *name)
+{
+    uint32_t head[9];
+    g_autofree char *strings = NULL;
+    size_t len;
+
+    qtest_memread(t->qts, VIRT_RAM, head, sizeof(head));
+    g_assert_cmphex(GUINT32_FROM_BE(head[0]), ==, 0xd00dfeed);
+    len = GUINT32_FROM_BE(head[8]);
+    strings = g_malloc(len);
+    qtest_memread(t->qts, VIRT_RAM + GUINT32_FROM_BE(head[3]), strings, len);
+    return memmem(strings, len, name, strlen(name) + 1);
+}
+
+static void test_device_tree(void)
+{
+    static const struct { const char *opts; bool ats, stall; } cases[] = {
+        { NULL, false, false },
+        { "ats=on", true, false },
+        { "stall-model=stall", false, true },
+        { "stall-model=forced,ssidsize=8", false, false },
+        { "ats=on,pri=on,stall-model=stall", true, true },
+    };
+
+    for (int i = 0; i < ARRAY_SIZE(cases); i++) {
+        SmmuTest *t = smmu_boot(cases[i].opts, NULL);
+
+        g_assert_cmpint(dtb_has(t, "ats-supported"), ==, cases[i].ats);
+        g_assert_cmpint(dtb_has(t, "dma-can-stall"), ==, cases[i].stall);
+        g_assert_true(dtb_has(t, "iommu-map"));
+        smmu_quit(t);
+    }
+}
+
+static void wait_for(QTestState *qts, const char *what, const char *status)
+{
+    for (int i = 0; i < 3000; i++) {
+        QDict *rsp = qtest_qmp(qts, "{ 'execute': %s }", what);
+        const char *s = qdict_get_try_str(qdict_get_qdict(rsp, "return"),
+                                          "status");
+        bool done = s && !strcmp(s, status);
+
+        if (s && !strcmp(s, "failed")) {
+            g_error("migration failed");
+        }
+        qobject_unref(rsp);
+        if (done) {
+            return;
+        }
+        g_usleep(10000);
+    }
+    g_error("%s never says %s", what, status);
+}
+
+/* Stops @t, moves its state into a new machine, which replaces it. */
+static void migrate(SmmuTest *t, const char *opts)
+{
+    g_autofree char *file = g_strdup_printf("%s/odp-smmuv3-%d.state",
+                                            g_get_tmp_dir(), getpid());
+    g_autofree char *uri = g_strdup_printf("file:%s", file);
+    g_autofree char *dev = g_strdup_printf("addr=4 -incoming %s", uri);
+    SmmuTest *to;
+
+    qtest_qmp_assert_success(t->qts, "{ 'execute': 'migrate', 'arguments': "
+                             "{ 'uri': %s } }", uri);
+    wait_for(t->qts, "query-migrate", "completed");
+    qtest_quit(t->qts);
+    to = smmu_boot_raw(opts, dev);
+    wait_for(to->qts, "query-status", "running");
+    t->qts = to->qts;
+    g_free(to);
+    unlink(file);
+}
+
+/* Registers and queues go over; what is stalled is issued again. */
+static void test_migration(void)
+{
+    const char *opts = "ssidsize=8,ats=on,pri=on,stall-model=stall";
+    SmmuTest *t = smmu_start(opts);
+    uint64_t cds = smmu_pages(t, 1), root = smmu_pages(t, 1);
+    uint64_t page = smmu_pages(t, 1);
+    Cd cd = { .ttb = root, .s = true };
+    Ste ste = { .config = 5, .cd = cds, .s1cdmax = 3, .s1dss = 2, .eats = 1 };
+    SmmuEvent e, e2;
+
+    smmu_w(t, SMMU_CR0, CR0_SMMUEN | CR0_EVENTQEN | CR0_CMDQEN | CR0_PRIQEN);
+    smmu_w(t, SMMU_PRIQ_IRQ_CFG1, 0x1357);
+    smmu_w(t, SMMU_PRIQ_CONS, 5);
+    cd_write(t, cds + SSID * 64, &cd);
+    ste_write(t, t->sid, &ste);
+    pasid_enable(t);
+    g_assert_cmpuint(dma(t, VA, DMA_READ, SSID), ==, DMA_BUSY);
+    smmu_pop_event(t, &e);
+    g_assert_true(e.stall);
+
+    migrate(t, opts);
+    g_assert_cmphex(smmu_r(t, SMMU_PRIQ_IRQ_CFG1), ==, 0x1357);
+    g_assert_cmphex(smmu_r(t, SMMU_PRIQ_CONS), ==, 5);
+    g_assert_cmphex(smmu_r(t, SMMU_CR0), ==,
+                    CR0_SMMUEN | CR0_EVENTQEN | CR0_CMDQEN | CR0_PRIQEN);
+
+    /* issued again, with a STAG that is not the one that is still owed */
+    g_assert_cmpuint(dma_status(t, 0), ==, DMA_BUSY);
+    smmu_pop_event(t, &e2);
+    g_assert_true(e2.stall);
+    g_assert_cmphex(e2.addr, ==, VA);
+    g_assert_cmphex(e2.stag, !=, e.stag);
+
+    /* the answer to the old one is valid and does nothing */
+    CMD_RESUME(t, t->sid, e.stag, RESUME_ABORT);
+    g_assert_cmpuint(dma_status(t, 0), ==, DMA_BUSY);
+    pt_map(t, root, VA, page, PTE_RW_EL0);
+    qtest_writeq(t->qts, page, 0x600d);
+    CMD_RESUME(t, t->sid, e2.stag, RESUME_RETRY);
+    g_assert_cmpuint(dma_status(t, 0), ==, DMA_OK);
+    g_assert_cmphex(qtest_readq(t->qts, t->mem), ==, 0x600d);
+    smmu_quit(t);
+}
+
+/* A CMD_SYNC that waits for an invalidation goes on at the destination. */
+static void test_migration_parked(void)
+{
+    const char *opts = "ssidsize=8,ats=on";
+    SmmuTest *t = smmu_start(opts);
+
+    x_ctl(t, X_INV_HOLD);
+    smmu_cmd(t, 0x40 | (uint64_t)t->sid << 32, 52);
+    smmu_cmd_raw(t, 0x46, 0);
+    g_assert_false(smmu_cmdq_idle(t));
+    migrate(t, opts);
+    qtest_clock_step(t->qts, 1000000);
+    g_assert_true(smmu_cmdq_idle(t));
+    smmu_quit(t);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    qtest_add_func("smmuv3/machine/device-tree", test_device_tree);
+    qtest_add_func("smmuv3/machine/migration", test_migration);
+    qtest_add_func("smmuv3/machine/migration-parked", test_migration_parked);
+    return g_test_run();
+}
