@@ -59,7 +59,7 @@ enum CmdDelivery {
     DELIVERY_IN_PTR        = 0x5,
     DELIVERY_IN_LEN        = 0x7,
     DELIVERY_OUT_LEN       = 0x8,
-    DELIVERY_CMD_TYPE      = 0xa,
+    DELIVERY_CMD_TYPE      = 0x10,
 };
 
 /* Syndromes of this file. */

@@ -145,6 +145,7 @@
     X(create_qp_in, wq_umem_valid, 0x860, 1) \
     X(create_qp_out, qpn, 0x48, 24) \
     X(create_rmp_in, ctx, 0x100, 1920) \
+    X(create_rmp_in, ctx__wq, 0x280, 1536) \
     X(create_rmp_out, rmpn, 0x48, 24) \
     X(create_xrc_srq_in, xrc_srq_context_entry, 0x80, 512) \
     X(create_xrc_srq_in, xrc_srq_umem_valid, 0x2e0, 1) \
@@ -403,7 +404,9 @@
     X(wq, log_wq_sz, 0x11b, 5) \
     X(wq, lwm, 0x30, 16) \
     X(wq, page_offset, 0x2b, 5) \
+    X(wq, pas, 0x600, 0) \
     X(wq, pd, 0x48, 24) \
+    X(wq, wq_type, 0x0, 4) \
     X(wq, wq_umem_valid, 0x121, 1) \
     X(xrc_srqc, cqn, 0x48, 24) \
     X(xrc_srqc, log_page_size, 0x82, 6) \
@@ -421,6 +424,7 @@
     S(ads, 44) \
     S(alloc_memic_in, 32) \
     S(alloc_memic_out, 16) \
+    S(cqc, 64) \
     S(create_cq_in, 272) \
     S(create_cq_out, 16) \
     S(create_mkey_in, 272) \
@@ -438,7 +442,9 @@
     S(destroy_mkey_out, 16) \
     S(destroy_psv_in, 16) \
     S(destroy_psv_out, 16) \
+    S(eqc, 64) \
     S(gen_eqe_in, 80) \
+    S(hca_vport_context, 512) \
     S(mad_ifc_in, 272) \
     S(mad_ifc_out, 272) \
     S(mkc, 64) \
@@ -458,15 +464,19 @@
     S(query_adapter_out, 272) \
     S(query_cq_in, 16) \
     S(query_cq_out, 272) \
+    S(query_eq_out, 272) \
+    S(query_hca_cap_out, 4112) \
     S(query_hca_vport_context_out, 528) \
     S(query_issi_out, 112) \
     S(query_mkey_in, 16) \
     S(query_q_counter_out, 256) \
+    S(query_qp_out, 464) \
     S(query_rmp_out, 272) \
     S(query_special_contexts_out, 32) \
     S(query_vport_counter_out, 528) \
     S(rst2init_qp_in, 272) \
     S(set_driver_version_in, 80) \
+    S(set_hca_cap_in, 4112) \
     S(srqc, 64) \
     S(xrc_srqc, 64) \
     /* end */
