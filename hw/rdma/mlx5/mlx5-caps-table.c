@@ -9,6 +9,7 @@
 #include "qemu/osdep.h"
 #include "mlx5-caps.h"
 #include "mlx5-caps-table.h"
+#include "mlx5-memic.h"
 
 #define MLX5_CAP(s, f, t, when_, set_, max_) \
     { .name = #f, .type = (t), .off = MLX5_OFF_##s##_##f, \
@@ -60,6 +61,7 @@ const Mlx5CapRow mlx5_cap_rows[] = {
     MLX5_CAP(cmd_hca_cap, cqe_version, 0, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap, cq_oi, 0, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap, cq_moderation, 0, ALWAYS, FIXED, 1),
+    MLX5_CAP(cmd_hca_cap, cq_resize, 0, ALWAYS, FIXED, 1),
 
     /* Queue pairs and shared receive queues. */
     MLX5_CAP(cmd_hca_cap, rc, 0, ALWAYS, FIXED, 1),
@@ -87,6 +89,10 @@ const Mlx5CapRow mlx5_cap_rows[] = {
     MLX5_CAP(cmd_hca_cap, log_max_transport_domain, 0, ALWAYS, FIXED,
              MLX5_LOG_MAX_TD),
 
+    /* User contexts (DEVX). */
+    MLX5_CAP(cmd_hca_cap, log_max_uctx, 0, ALWAYS, FIXED, MLX5_LOG_MAX_UCTX),
+    MLX5_CAP(cmd_hca_cap, log_max_umem, 0, ALWAYS, FIXED, MLX5_LOG_MAX_UMEM),
+
     /* Memory keys. */
     MLX5_CAP(cmd_hca_cap, log_max_mkey, 0, ALWAYS, FIXED, MLX5_LOG_MAX_MKEY),
     MLX5_CAP(cmd_hca_cap, log_pg_sz, 0, ALWAYS, FIXED, 12),
@@ -100,12 +106,25 @@ const Mlx5CapRow mlx5_cap_rows[] = {
              1),
     MLX5_CAP(cmd_hca_cap, null_mkey, 0, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap, terminate_scatter_list_mkey, 0, ALWAYS, FIXED, 1),
+    MLX5_CAP(cmd_hca_cap, imaicl, 0, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap, pg, 0, ODP_ANY, FIXED, 1),
     MLX5_CAP(cmd_hca_cap_2, umr_log_entity_size_5, 0x20, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap_2, max_mkey_log_entity_size_fixed_buffer, 0x20,
              ALWAYS, FIXED, 40),
     MLX5_CAP(cmd_hca_cap_2, max_mkey_log_entity_size_mtt, 0x20, ALWAYS, FIXED,
              40),
+
+    /* Device memory. */
+    MLX5_CAP(cmd_hca_cap, device_memory, 0, ALWAYS, FIXED, 1),
+    MLX5_CAP(device_mem_cap, memic, 0xf, ALWAYS, FIXED, 1),
+    MLX5_CAP(device_mem_cap, log_min_memic_alloc_size, 0xf, ALWAYS, FIXED,
+             MLX5_MEMIC_LOG_MIN),
+    MLX5_CAP(device_mem_cap, log_max_memic_addr_alignment, 0xf, ALWAYS, FIXED,
+             MLX5_MEMIC_LOG_MIN),
+    MLX5_CAP(device_mem_cap, memic_bar_size, 0xf, ALWAYS, FIXED,
+             MLX5_MEMIC_BYTES),
+    MLX5_CAP(device_mem_cap, max_memic_size, 0xf, ALWAYS, FIXED,
+             MLX5_MEMIC_BYTES / 2),
 
     /* Atomics. */
     MLX5_CAP(atomic_caps, atomic_req_8B_endianness_mode, 3, ALWAYS,

@@ -11,6 +11,7 @@
 #include "qemu/error-report.h"
 #include "mlx5-caps.h"
 #include "mlx5-caps-table.h"
+#include "mlx5-memic.h"
 #include "trace.h"
 
 enum { CAP_BYTES = 256 };         /* of one type's structure, used part */
@@ -27,7 +28,8 @@ enum {
 enum { CAP_MODE_MAX = 0, CAP_MODE_CUR = 1 };
 
 static const uint16_t cap_types[] = {
-    MLX5_CAP_GENERAL, MLX5_CAP_ODP, MLX5_CAP_ATOMIC, MLX5_CAP_GENERAL_2,
+    MLX5_CAP_GENERAL, MLX5_CAP_ODP, MLX5_CAP_ATOMIC, MLX5_CAP_DEV_MEM,
+    MLX5_CAP_GENERAL_2,
 };
 enum { CAP_TYPES = ARRAY_SIZE(cap_types) };
 
@@ -91,6 +93,13 @@ void mlx5_caps_reset(Mlx5Hca *h)
             cap_put(s->max[i], r, r->max);
             cap_put(s->cur[i], r, r->set == MLX5_CAP_SET_FROM_0 ? 0 : r->max);
         }
+    }
+    if (h->memic) {
+        int i = cap_index(MLX5_CAP_DEV_MEM);
+
+        MLX5_SET64(s->max[i], device_mem_cap, memic_bar_start_addr,
+                   h->memic->bar_offset);
+        memcpy(s->cur[i], s->max[i], CAP_BYTES);
     }
     cap_uars_per_page(s->max[cap_index(MLX5_CAP_GENERAL)]);
     cap_uars_per_page(s->cur[cap_index(MLX5_CAP_GENERAL)]);

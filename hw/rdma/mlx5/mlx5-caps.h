@@ -30,9 +30,11 @@ enum {
     MLX5_MAX_WQE_SZ_SQ      = 1024,
     MLX5_MAX_WQE_SZ_RQ      = 512,
     MLX5_MAX_Q_COUNTERS     = 256,
+    MLX5_LOG_MAX_UCTX       = 14, /* user contexts (DEVX) */
+    MLX5_LOG_MAX_UMEM       = 16,
     MLX5_GID_TABLE_SIZE     = 8,
     MLX5_PKEY_TABLE_SIZE    = 128,
-    MLX5_CORE_CLOCK_KHZ     = 156250,
+    MLX5_CORE_CLOCK_KHZ     = 1000000, /* mlx5_timestamp() */
 };
 
 /* Capability types that have a table here. */
@@ -40,6 +42,7 @@ enum Mlx5CapType {
     MLX5_CAP_GENERAL   = 0x00,
     MLX5_CAP_ODP       = 0x02,
     MLX5_CAP_ATOMIC    = 0x03,
+    MLX5_CAP_DEV_MEM   = 0x0f,
     MLX5_CAP_GENERAL_2 = 0x20,
 };
 

@@ -118,6 +118,7 @@ struct Mlx5Hca {
     /* Objects. */
     Mlx5Table pds, uars, xrcds, tds, eqs, cqs, mkeys, qps, srqs;
     Mlx5Table q_counters;
+    Mlx5Table uctxs, umems;       /* mlx5-devx.c */
     /* (one table per kind; other kinds add theirs here) */
 
     struct Mlx5CmdState *cmd;     /* mlx5-cmd.c: the command queue */

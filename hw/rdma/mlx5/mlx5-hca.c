@@ -5,11 +5,12 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/cutils.h"
-#include "qemu/host-utils.h"
 #include "mlx5-caps.h"
 #include "mlx5-cq.h"
+#include "mlx5-devx.h"
 #include "mlx5-eq.h"
 #include "mlx5-hca.h"
+#include "mlx5-memic.h"
 #include "mlx5-mkey.h"
 #include "mlx5-odp.h"
 #include "mlx5-qp.h"
@@ -84,12 +85,6 @@ struct Mlx5HcaState {
     uint8_t driver_version[64];   /* text */
 };
 
-uint64_t mlx5_hca_clock(Mlx5Hca *h)
-{
-    return muldiv64(qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL),
-                    MLX5_CORE_CLOCK_KHZ, 1000 * 1000);
-}
-
 uint64_t mlx5_hca_cmdq(Mlx5Hca *h)
 {
     struct Mlx5HcaState *s = h->hs;
@@ -125,7 +120,9 @@ void mlx5_hca_destroy_all(Mlx5Hca *h)
     mlx5_cq_destroy_all(h);
     mlx5_odp_destroy_all(h);
     mlx5_mkey_destroy_all(h);
+    mlx5_memic_destroy_all(h);
     mlx5_eq_destroy_all(h);
+    mlx5_devx_destroy_all(h);
     mlx5_res_destroy_all(h);
 }
 
@@ -197,9 +194,9 @@ uint32_t mlx5_iseg_read(Mlx5Hca *h, uint32_t off)
     case ISEG_HEALTH_SYND:
         return s->health << 16;
     case ISEG_TIMER_H:
-        return mlx5_hca_clock(h) >> 32;
+        return mlx5_timestamp() >> 32;
     case ISEG_TIMER_L:
-        return mlx5_hca_clock(h);
+        return mlx5_timestamp();
     case ISEG_HEALTH_COUNTER:
         /* Stands still while the device is broken. */
         return s->health ? 0 :

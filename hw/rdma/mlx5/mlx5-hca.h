@@ -49,9 +49,6 @@ bool mlx5_hca_allows(Mlx5Hca *h, uint32_t flags);
 /* DMA address of the command queue; 0: none. */
 uint64_t mlx5_hca_cmdq(Mlx5Hca *h);
 
-/* The free-running clock, MLX5_CORE_CLOCK_KHZ; also CQE timestamps. */
-uint64_t mlx5_hca_clock(Mlx5Hca *h);
-
 /* Init segment: @off below MLX5_ISEG_SIZE, aligned dwords, CPU order. */
 uint32_t mlx5_iseg_read(Mlx5Hca *h, uint32_t off);
 void mlx5_iseg_write(Mlx5Hca *h, uint32_t off, uint32_t value);

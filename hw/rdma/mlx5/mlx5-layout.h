@@ -47,9 +47,11 @@
     X(cmd_hca_cap, cmdif_checksum, 0x210, 2) \
     X(cmd_hca_cap, cq_moderation, 0x222, 1) \
     X(cmd_hca_cap, cq_oi, 0x220, 1) \
+    X(cmd_hca_cap, cq_resize, 0x221, 1) \
     X(cmd_hca_cap, cqe_version, 0x1fc, 4) \
     X(cmd_hca_cap, device_frequency_khz, 0x4e0, 32) \
     X(cmd_hca_cap, device_frequency_mhz, 0x4c0, 32) \
+    X(cmd_hca_cap, device_memory, 0x1a8, 1) \
     X(cmd_hca_cap, driver_version, 0x261, 1) \
     X(cmd_hca_cap, enhanced_error_q_counters, 0x1b1, 1) \
     X(cmd_hca_cap, fixed_buffer_size, 0x108, 1) \
@@ -57,6 +59,7 @@
     X(cmd_hca_cap, gid_table_size, 0x170, 16) \
     X(cmd_hca_cap, hca_cap_2, 0x20, 1) \
     X(cmd_hca_cap, ib_virt, 0x1a2, 1) \
+    X(cmd_hca_cap, imaicl, 0x231, 1) \
     X(cmd_hca_cap, local_ca_ack_delay, 0x1ab, 5) \
     X(cmd_hca_cap, log_bf_reg_size, 0x26b, 5) \
     X(cmd_hca_cap, log_max_cq, 0xdb, 5) \
@@ -76,6 +79,8 @@
     X(cmd_hca_cap, log_max_srq, 0xab, 5) \
     X(cmd_hca_cap, log_max_srq_sz, 0x80, 8) \
     X(cmd_hca_cap, log_max_transport_domain, 0x323, 5) \
+    X(cmd_hca_cap, log_max_uctx, 0x463, 5) \
+    X(cmd_hca_cap, log_max_umem, 0x46b, 5) \
     X(cmd_hca_cap, log_max_xrcd, 0x33b, 5) \
     X(cmd_hca_cap, log_pg_sz, 0x258, 8) \
     X(cmd_hca_cap, log_uar_page_sz, 0x490, 16) \
@@ -147,6 +152,9 @@
     X(create_rmp_in, ctx, 0x100, 1920) \
     X(create_rmp_in, ctx__wq, 0x280, 1536) \
     X(create_rmp_out, rmpn, 0x48, 24) \
+    X(create_uctx_out, uid, 0x50, 16) \
+    X(create_umem_in, umem, 0x80, 256) \
+    X(create_umem_out, umem_id, 0x48, 24) \
     X(create_xrc_srq_in, xrc_srq_context_entry, 0x80, 512) \
     X(create_xrc_srq_in, xrc_srq_umem_valid, 0x2e0, 1) \
     X(create_xrc_srq_out, xrc_srqn, 0x48, 24) \
@@ -161,6 +169,14 @@
     X(destroy_eq_in, eq_number, 0x58, 8) \
     X(destroy_mkey_in, mkey_index, 0x48, 24) \
     X(destroy_psv_in, psvn, 0x48, 24) \
+    X(destroy_uctx_in, uid, 0x50, 16) \
+    X(destroy_umem_in, umem_id, 0x48, 24) \
+    X(device_mem_cap, log_max_memic_addr_alignment, 0x38, 8) \
+    X(device_mem_cap, log_min_memic_alloc_size, 0x2b, 5) \
+    X(device_mem_cap, max_memic_size, 0xa0, 32) \
+    X(device_mem_cap, memic, 0x0, 1) \
+    X(device_mem_cap, memic_bar_size, 0x80, 32) \
+    X(device_mem_cap, memic_bar_start_addr, 0x40, 64) \
     X(disable_hca_in, function_id, 0x50, 16) \
     X(enable_hca_in, function_id, 0x50, 16) \
     X(eqc, consumer_counter, 0x148, 24) \
@@ -398,6 +414,10 @@
     X(srqc, dbr_addr, 0x140, 64) \
     X(teardown_hca_in, profile, 0x50, 16) \
     X(trans_page_fault_info, fault_token, 0x28, 24) \
+    X(umem, log_page_size, 0x9b, 5) \
+    X(umem, mtt, 0x100, 0) \
+    X(umem, num_of_mtt, 0xc0, 64) \
+    X(umem, page_offset, 0xa0, 32) \
     X(wq, dbr_addr, 0x80, 64) \
     X(wq, log_wq_pg_sz, 0x113, 5) \
     X(wq, log_wq_stride, 0x10c, 4) \

@@ -17,10 +17,12 @@
 #include "migration/vmstate.h"
 #include "mlx5-caps.h"
 #include "mlx5-cq.h"
+#include "mlx5-devx.h"
 #include "mlx5-doorbell.h"
 #include "mlx5-eq.h"
 #include "mlx5-fabric.h"
 #include "mlx5-hca.h"
+#include "mlx5-memic.h"
 #include "mlx5-mkey.h"
 #include "mlx5-odp.h"
 #include "mlx5-qp.h"
@@ -38,6 +40,7 @@ enum {
     BAR_MSIX_PBA = 0x6000,
     BAR_UARS = 0x10000,           /* aligned for guests with 64 KiB pages */
     UAR_SIZE = 4 * KiB,
+    BAR_MEMIC = BAR_SIZE - MLX5_MEMIC_BYTES,
 
     CAP_PM = 0x40,
     CAP_EXP = 0x60,
@@ -188,7 +191,7 @@ static void mlx5_pci_init_bar(Mlx5Pci *s)
     memory_region_init_io(&s->iseg, OBJECT(s), &mlx5_iseg_ops, s,
                           "mlx5-init-segment", MLX5_ISEG_SIZE);
     memory_region_init_io(&s->uars, OBJECT(s), &mlx5_uar_ops, s, "mlx5-uars",
-                          BAR_SIZE - BAR_UARS);
+                          BAR_MEMIC - BAR_UARS);
     memory_region_add_subregion(&s->bar, 0, &s->iseg);
     memory_region_add_subregion(&s->bar, BAR_UARS, &s->uars);
     pci_register_bar(PCI_DEVICE(s), 0, PCI_BASE_ADDRESS_SPACE_MEMORY |
@@ -214,7 +217,11 @@ static void mlx5_pci_realize(PCIDevice *pdev, Error **errp)
     h->guard = &DEVICE(pdev)->mem_reentrancy_guard;
     h->raise_irq = mlx5_pci_raise_irq;
     h->uar_first = BAR_UARS / UAR_SIZE;
-    h->uar_limit = BAR_SIZE / UAR_SIZE;
+    h->uar_limit = BAR_MEMIC / UAR_SIZE;
+
+    if (!mlx5_memic_init(h, &s->bar, BAR_MEMIC, errp)) {
+        return;
+    }
 
     mlx5_fabric_join(h);
     mlx5_hca_init(h);
@@ -225,6 +232,7 @@ static void mlx5_pci_realize(PCIDevice *pdev, Error **errp)
     mlx5_odp_init(h);
     mlx5_cq_init(h);
     mlx5_qp_init(h);
+    mlx5_devx_init(h);
     mlx5_cmd_init(h);
     pcie_dev_ser_num_init(pdev, CAP_SERIAL, h->port.sys_guid);
 }
@@ -240,7 +248,9 @@ static void mlx5_pci_exit(PCIDevice *pdev)
     mlx5_cq_fini(h);
     mlx5_odp_fini(h);
     mlx5_mkey_fini(h);
+    mlx5_memic_fini(h);
     mlx5_eq_fini(h);
+    mlx5_devx_fini(h);
     mlx5_res_fini(h);
     mlx5_caps_fini(h);
     mlx5_hca_fini(h);
@@ -306,7 +316,9 @@ static const VMStateDescription vmstate_mlx5_pci = {
         VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_port, Mlx5Hca),
         VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_caps, Mlx5Hca),
         VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_resources, Mlx5Hca),
+        VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_devx, Mlx5Hca),
         VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_eqs, Mlx5Hca),
+        VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_memic, Mlx5Hca),
         VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_mkeys, Mlx5Hca),
         VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_odp, Mlx5Hca),
         VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_cqs, Mlx5Hca),
