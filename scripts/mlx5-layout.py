@@ -78,7 +78,8 @@ def measure(header, fields, structs):
              'typedef unsigned char u8;',
              'typedef unsigned int __be32; typedef unsigned short __be16;',
              'typedef unsigned long long __be64; typedef unsigned int u32;',
-             '#define DECLARE_FLEX_ARRAY(t, n) struct { struct {} e_##n; t n[]; }',
+             '#define DECLARE_FLEX_ARRAY(t, n) '
+             'struct { struct {} e_##n; t n[]; }',
              '#define BIT(n) (1UL << (n))', '#define BIT_ULL(n) (1ULL << (n))',
              '#define GENMASK(h, l) (((~0UL) << (l)) & (~0UL >> (63 - (h))))',
              text, 'int main(void) {']
@@ -86,7 +87,8 @@ def measure(header, fields, structs):
         t = f'struct mlx5_ifc_{s}_bits'
         m = f.replace('__', '.')
         w = '(size_t)0' if (s, f) in unsized else f'sizeof((({t} *)0)->{m})'
-        lines.append(f'printf("F {s} {f} %zu %zu\\n", offsetof({t}, {m}), {w});')
+        lines.append(f'printf("F {s} {f} %zu %zu\\n", '
+                     f'offsetof({t}, {m}), {w});')
     for s in structs:
         lines.append(f'printf("S {s} %zu\\n",'
                      f' sizeof(struct mlx5_ifc_{s}_bits) / 8);')

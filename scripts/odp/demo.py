@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`odp demo`: a stock guest, a device that takes page faults, in a screenful."""
+"""`odp demo`: a stock guest whose device takes page faults, in a screenful."""
 
 import sys
 

@@ -27,8 +27,8 @@ CROSS = 'aarch64-linux-gnu-gcc'
 SUITE = 'trixie'
 LIBRARIES = ('libibverbs-dev', 'libibverbs1')
 
-FLAGS = ['-std=gnu11', '-D_GNU_SOURCE', '-O2', '-g', '-Wall', '-Wextra', '-Werror',
-         '-Wno-unused-parameter', '-pthread']
+FLAGS = ['-std=gnu11', '-D_GNU_SOURCE', '-O2', '-g', '-Wall', '-Wextra',
+         '-Werror', '-Wno-unused-parameter', '-pthread']
 
 
 def sources(name):

@@ -391,7 +391,8 @@ class Guest:
         sees the end at once."""
         self._count += 1
         mark = secrets.token_hex(16)
-        outs = {'stdout': _Output(mark, stdout), 'stderr': _Output(mark, stderr)}
+        outs = {'stdout': _Output(mark, stdout),
+                'stderr': _Output(mark, stderr)}
         status = []
 
         def line(words):

@@ -444,7 +444,8 @@ static MemTxResult mmu500_mmio_read(void *opaque, hwaddr addr, uint64_t *data,
 
     QEMU_LOCK_GUARD(&s->lock);
     if (!r) {
-        qemu_log_mask(LOG_UNIMP, "%s: read of 0x%" HWADDR_PRIx ": no register\n",
+        qemu_log_mask(LOG_UNIMP,
+                      "%s: read of 0x%" HWADDR_PRIx ": no register\n",
                       TYPE_ARM_MMU500, addr);
     } else {
         val = reg_value(s, r, base, cb, idx);

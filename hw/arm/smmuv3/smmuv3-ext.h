@@ -141,7 +141,7 @@ ssize_t smmuv3_ats_request(PCIBus *bus, void *opaque, int devfn,
                            IOMMUTLBEntry *result, size_t result_length,
                            uint32_t *err_count);
 
-/* Delivers the oldest new invalidation; false: none. Locked, unlocks to do so. */
+/* Delivers the oldest new invalidation, unlocked for that; false: none. */
 bool smmuv3_ats_deliver(SMMUv3State *s);
 
 /* PRI */
