@@ -12,11 +12,15 @@
 #include "qemu/bswap.h"
 
 /* arm-mmu500 in the virt machine, with 4K pages and 64 banks */
+#ifndef SMMU_BASE
 #define SMMU_BASE   0x0b000000ull
+#define SMMU_BANKS  64
+#define RAM         0x40000000ull
+#endif
 #define GR0(ofs)    (SMMU_BASE + (ofs))
 #define GR1(ofs)    (SMMU_BASE + 0x1000 + (ofs))
 #define PM(ofs)     (SMMU_BASE + 0x3000 + (ofs))
-#define CB(n, ofs)  (SMMU_BASE + 0x40000 + (n) * 0x1000 + (ofs))
+#define CB(n, ofs)  (SMMU_BASE + (SMMU_BANKS + (n)) * 0x1000ull + (ofs))
 
 #define CR0            GR0(0x000)
 #define   CR0_CLIENTPD (1u << 0)
@@ -161,7 +165,6 @@ enum { CH_CTL = 0x0, CH_OFFSET = 0x4, CH_ADDR_LO = 0x8, CH_ADDR_HI = 0xc,
 enum { DMA_OK = 0, DMA_ERROR = 2, DMA_PENDING = 100 };
 
 /* Guest memory: data pages below, tables from TABLES on. */
-#define RAM         0x40000000ull
 #define PAGE(n)     (RAM + 0x100000 + (n) * 0x1000ull)
 #define TABLES      (RAM + 0x800000)
 
