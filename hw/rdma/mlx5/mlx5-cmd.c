@@ -218,8 +218,12 @@ static void cmd_execute(Mlx5Hca *h, uint8_t *in, uint32_t in_len, uint8_t *out,
         .op_mod = lduw_be_p(in + 6),
         .in = in, .in_len = in_len, .out = out, .out_len = out_len,
     };
-    enum Mlx5CmdStatus st = cmd_dispatch(h, &c);
+    enum Mlx5CmdStatus st;
 
+    if (c.uid == MLX5_SHARED_UID) {
+        c.uid = 0;
+    }
+    st = cmd_dispatch(h, &c);
     if (st != MLX5_CMD_OK) {
         /* A refusal has no other output. */
         memset(out, 0, out_len);

@@ -29,6 +29,12 @@ enum Mlx5CmdStatus {
 };
 
 /*
+ * The uid of what the kernel makes for everybody (Linux: EQs and counters,
+ * once there are user contexts); handlers see 0.
+ */
+enum { MLX5_SHARED_UID = 0xffff };
+
+/*
  * One command being executed. @in holds in_len bytes, all of it readable;
  * @out holds out_len bytes, zeroed, and the dispatcher writes status and
  * syndrome to its first 8 bytes. Both lengths are at least what the
