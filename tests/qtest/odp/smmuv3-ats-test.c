@@ -162,7 +162,7 @@ static void test_requests(void)
         unsigned perm;
         uint8_t event;
         bool identity;
-    } cases[] = {
+    } row[] = {
         { "SMMUEN=0", { .config = 5, .eats = 1 }, .smmu_off = true,
           .pasid = -1, .result = ATS_UR, .event = F_BAD_ATS_TREQ },
         { "Config=4", { .config = 4, .eats = 1 }, .pasid = -1,
@@ -209,45 +209,45 @@ static void test_requests(void)
           .identity = true },
     };
 
-    for (int i = 0; i < ARRAY_SIZE(cases); i++) {
+    for (int i = 0; i < ARRAY_SIZE(row); i++) {
         SmmuTest *t = smmu_boot("ssidsize=8,ats=on,stall-model=stall", NULL);
         Stream st;
-        Ste ste = cases[i].ste;
-        int pasid = cases[i].pasid;
+        Ste ste = row[i].ste;
+        int pasid = row[i].pasid;
         uint32_t cr0 = CR0_EVENTQEN | CR0_CMDQEN |
-                       (cases[i].smmu_off ? 0 : CR0_SMMUEN) |
-                       (cases[i].atschk ? CR0_ATSCHK : 0);
+                       (row[i].smmu_off ? 0 : CR0_SMMUEN) |
+                       (row[i].atschk ? CR0_ATSCHK : 0);
 
-        g_test_message("%s", cases[i].name);
+        g_test_message("%s", row[i].name);
         smmu_setup_sized(t, 6, 4, cr0);
         stream(t, &st);
         st.cd.s = true; /* a translation request never stalls */
         cd_write(t, st.cds + SSID * 64, &st.cd);
-        smmu_w(t, SMMU_CR2, (cases[i].rec ? CR2_REC_CFG_ATS : 0) |
-               (cases[i].recinv ? CR2_RECINVSID : 0));
+        smmu_w(t, SMMU_CR2, (row[i].rec ? CR2_REC_CFG_ATS : 0) |
+               (row[i].recinv ? CR2_RECINVSID : 0));
         ste.cd = st.cds;
         ste_write(t, t->sid, &ste);
-        if (cases[i].pte) {
+        if (row[i].pte) {
             qtest_writeq(t->qts, pt_slot(t, st.root, VA),
-                         cases[i].pte == 1 ? 0 :
-                         cases[i].pte >> 45 & 1 ? cases[i].pte :
-                         cases[i].pte | st.page);
+                         row[i].pte == 1 ? 0 :
+                         row[i].pte >> 45 & 1 ? row[i].pte :
+                         row[i].pte | st.page);
         }
-        g_assert_cmpint(ats_request(t, VA, cases[i].ctl, pasid), ==,
-                        cases[i].result);
-        if (cases[i].result == ATS_OK) {
-            g_assert_cmphex(ats_perm(t), ==, cases[i].perm);
+        g_assert_cmpint(ats_request(t, VA, row[i].ctl, pasid), ==,
+                        row[i].result);
+        if (row[i].result == ATS_OK) {
+            g_assert_cmphex(ats_perm(t), ==, row[i].perm);
             g_assert_cmphex(ats_size(t), ==, 4096);
-            if (cases[i].perm) {
+            if (row[i].perm) {
                 g_assert_cmphex(ats_addr(t), ==,
-                                cases[i].identity ? VA : st.page);
+                                row[i].identity ? VA : st.page);
             }
         }
-        if (cases[i].event) {
-            smmu_expect_event(t, cases[i].name, &(SmmuEvent) {
-                .type = cases[i].event, .sid = t->sid, .ssv = pasid >= 0,
+        if (row[i].event) {
+            smmu_expect_event(t, row[i].name, &(SmmuEvent) {
+                .type = row[i].event, .sid = t->sid, .ssv = pasid >= 0,
                 .ssid = pasid < 0 ? 0 : pasid,
-                .addr = cases[i].event == F_BAD_ATS_TREQ ? VA : 0,
+                .addr = row[i].event == F_BAD_ATS_TREQ ? VA : 0,
             });
         } else {
             g_assert_cmpuint(smmu_events(t), ==, 0);
@@ -281,7 +281,7 @@ static void test_translated(void)
         bool smmu_off, atschk;
         bool ok;
         uint8_t event;
-    } cases[] = {
+    } row[] = {
         { "SMMUEN=0", { .config = 5, .eats = 1 }, true, true, false,
           F_TRANSL_FORBIDDEN },
         { "no ATSCHK", { .config = 5 }, false, false, true },
@@ -293,23 +293,23 @@ static void test_translated(void)
         { "Config=0", { .config = 0, .eats = 1 }, false, true, false },
     };
 
-    for (int i = 0; i < ARRAY_SIZE(cases); i++) {
+    for (int i = 0; i < ARRAY_SIZE(row); i++) {
         SmmuTest *t = smmu_boot("ssidsize=8,ats=on", NULL);
         Stream st;
-        Ste ste = cases[i].ste;
+        Ste ste = row[i].ste;
 
         smmu_setup_sized(t, 6, 4, CR0_EVENTQEN | CR0_CMDQEN |
-                         (cases[i].smmu_off ? 0 : CR0_SMMUEN) |
-                         (cases[i].atschk ? CR0_ATSCHK : 0));
+                         (row[i].smmu_off ? 0 : CR0_SMMUEN) |
+                         (row[i].atschk ? CR0_ATSCHK : 0));
         stream(t, &st);
         ste.cd = st.cds;
         ste_write(t, t->sid, &ste);
-        g_test_message("%s", cases[i].name);
+        g_test_message("%s", row[i].name);
         g_assert_cmpuint(dma(t, st.page + 0x40, DMA_WRITE | DMA_TRANSLATED,
-                             -1), ==, cases[i].ok ? DMA_OK : DMA_ERROR);
-        if (cases[i].event) {
-            smmu_expect_event(t, cases[i].name, &(SmmuEvent) {
-                .type = cases[i].event, .sid = t->sid,
+                             -1), ==, row[i].ok ? DMA_OK : DMA_ERROR);
+        if (row[i].event) {
+            smmu_expect_event(t, row[i].name, &(SmmuEvent) {
+                .type = row[i].event, .sid = t->sid,
                 .addr = st.page + 0x40,
             });
         } else {
@@ -391,7 +391,7 @@ static void test_eats_legality(void)
         const char *name;
         int config, eats;
         bool s2s, legal;
-    } cases[] = {
+    } row[] = {
         { "1, nested", 7, 1, false, true },
         { "1, nested, S2S", 7, 1, true, false },
         { "2, nested", 7, 2, false, true },
@@ -401,23 +401,23 @@ static void test_eats_legality(void)
         { "0, nested, S2S", 7, 0, true, true },
     };
 
-    for (int i = 0; i < ARRAY_SIZE(cases); i++) {
+    for (int i = 0; i < ARRAY_SIZE(row); i++) {
         SmmuTest *t = smmu_start("ssidsize=8,ats=on,stall-model=stall");
         Stream st;
 
         nested(t, &st, 0x55555000, smmu_pages(t, 1));
-        if (cases[i].config == 5) {
+        if (row[i].config == 5) {
             pt_map(t, st.root, VA, st.page, PTE_RW_EL0);
         }
-        st.ste.config = cases[i].config;
-        st.ste.eats = cases[i].eats;
-        st.ste.s2s = cases[i].s2s;
+        st.ste.config = row[i].config;
+        st.ste.eats = row[i].eats;
+        st.ste.s2s = row[i].s2s;
         ste_write(t, t->sid, &st.ste);
-        g_test_message("%s", cases[i].name);
+        g_test_message("%s", row[i].name);
         g_assert_cmpuint(dma(t, VA, DMA_READ, SSID), ==,
-                         cases[i].legal ? DMA_OK : DMA_ERROR);
-        if (!cases[i].legal) {
-            smmu_expect_event(t, cases[i].name, &(SmmuEvent) {
+                         row[i].legal ? DMA_OK : DMA_ERROR);
+        if (!row[i].legal) {
+            smmu_expect_event(t, row[i].name, &(SmmuEvent) {
                 .type = C_BAD_STE, .sid = t->sid, .ssv = true, .ssid = SSID,
             });
         }
@@ -437,7 +437,7 @@ static void test_atc_inv(void)
         unsigned size;
         int sid;               /* added to the stream's */
         bool hit;
-    } cases[] = {
+    } row[] = {
         { "page", SSID, SSID, false, VA, 0, 0, true },
         { "next page", SSID, SSID, false, VA + 0x1000, 0, 0, false },
         { "other SSID", SSID, SSID + 1, false, VA, 0, 0, false },
@@ -453,17 +453,17 @@ static void test_atc_inv(void)
         { "no device", SSID, -1, false, 0, 52, 0x100, false },
     };
 
-    for (int i = 0; i < ARRAY_SIZE(cases); i++) {
+    for (int i = 0; i < ARRAY_SIZE(row); i++) {
         Stream st;
         SmmuTest *t = start(&st);
 
-        g_test_message("%s", cases[i].name);
-        g_assert_cmpint(ats_request(t, VA, 0, cases[i].entry), ==, ATS_OK);
+        g_test_message("%s", row[i].name);
+        g_assert_cmpint(ats_request(t, VA, 0, row[i].entry), ==, ATS_OK);
         g_assert_true(atc_valid(t));
-        CMD_ATC_INV(t, t->sid + cases[i].sid, cases[i].ssid, cases[i].global,
-                    cases[i].addr, cases[i].size);
+        CMD_ATC_INV(t, t->sid + row[i].sid, row[i].ssid, row[i].global,
+                    row[i].addr, row[i].size);
         CMD_SYNC(t);
-        g_assert_cmpint(atc_valid(t), ==, !cases[i].hit);
+        g_assert_cmpint(atc_valid(t), ==, !row[i].hit);
         smmu_quit(t);
     }
 }

@@ -133,7 +133,7 @@ static void test_eventq_overflow(void)
 
     smmu_setup_sized(t, 1, 4, CR0_SMMUEN | CR0_EVENTQEN | CR0_CMDQEN);
     ste_write(t, t->sid, &ste);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) { /* an even number is lost */
         g_assert_cmpuint(dma(t, VA, DMA_READ, -1), ==, DMA_ERROR);
     }
     g_assert_cmphex(smmu_r(t, SMMU_EVENTQ_PROD), ==, Q_OVF | 2);
@@ -196,7 +196,7 @@ static void test_permissions(void)
         uint32_t ctl;
         bool pasid, ok;
         Cd cd;
-    } cases[] = {
+    } row[] = {
         { "EL0 reads EL0 page", PTE_RW_EL0, DMA_READ, false, true },
         { "EL0 writes EL0 page", PTE_RW_EL0, DMA_WRITE, false, true },
         { "EL0 reads EL1 page", PTE_PAGE | PTE_AF, DMA_READ, false, false },
@@ -228,26 +228,26 @@ static void test_permissions(void)
           DMA_READ | DMA_INST | DMA_PRIV, true, false },
     };
 
-    for (int i = 0; i < ARRAY_SIZE(cases); i++) {
+    for (int i = 0; i < ARRAY_SIZE(row); i++) {
         SmmuTest *t = smmu_start("ssidsize=4");
         Ste ste = { .s1cdmax = 1, .s1dss = 2 };
-        Cd cd = cases[i].cd;
-        bool wr = cases[i].ctl & DMA_WRITE;
-        bool inst = cases[i].ctl & DMA_INST;
-        unsigned ssid = cases[i].pasid ? 1 : 0;
+        Cd cd = row[i].cd;
+        bool wr = row[i].ctl & DMA_WRITE;
+        bool inst = row[i].ctl & DMA_INST;
+        unsigned ssid = row[i].pasid ? 1 : 0;
 
-        stage1(t, &ste, &cd, cases[i].attrs);
+        stage1(t, &ste, &cd, row[i].attrs);
         cd_write(t, ste.cd + 64, &cd);
         pasid_enable(t);
-        g_assert_cmpuint(dma(t, VA, cases[i].ctl, cases[i].pasid ? 1 : -1), ==,
-                         cases[i].ok ? DMA_OK : DMA_ERROR);
-        if (cases[i].ok) {
+        g_assert_cmpuint(dma(t, VA, row[i].ctl, row[i].pasid ? 1 : -1), ==,
+                         row[i].ok ? DMA_OK : DMA_ERROR);
+        if (row[i].ok) {
             g_assert_cmpuint(smmu_events(t), ==, 0);
         } else {
-            smmu_expect_event(t, cases[i].name, &(SmmuEvent) {
-                .type = cases[i].attrs & PTE_AF ? F_PERMISSION : F_ACCESS,
-                .sid = t->sid, .ssv = cases[i].pasid, .ssid = ssid,
-                .rnw = !wr, .ind = inst, .pnu = !!(cases[i].ctl & DMA_PRIV),
+            smmu_expect_event(t, row[i].name, &(SmmuEvent) {
+                .type = row[i].attrs & PTE_AF ? F_PERMISSION : F_ACCESS,
+                .sid = t->sid, .ssv = row[i].pasid, .ssid = ssid,
+                .rnw = !wr, .ind = inst, .pnu = !!(row[i].ctl & DMA_PRIV),
                 .class = CLASS_IN, .addr = VA,
             });
         }

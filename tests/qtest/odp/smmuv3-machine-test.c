@@ -27,7 +27,7 @@ static bool dtb_has(SmmuTest *t, const char *name)
 
 static void test_device_tree(void)
 {
-    static const struct { const char *opts; bool ats, stall; } cases[] = {
+    static const struct { const char *opts; bool ats, stall; } row[] = {
         { NULL, false, false },
         { "ats=on", true, false },
         { "stall-model=stall", false, true },
@@ -35,11 +35,11 @@ static void test_device_tree(void)
         { "ats=on,pri=on,stall-model=stall", true, true },
     };
 
-    for (int i = 0; i < ARRAY_SIZE(cases); i++) {
-        SmmuTest *t = smmu_boot(cases[i].opts, NULL);
+    for (int i = 0; i < ARRAY_SIZE(row); i++) {
+        SmmuTest *t = smmu_boot(row[i].opts, NULL);
 
-        g_assert_cmpint(dtb_has(t, "ats-supported"), ==, cases[i].ats);
-        g_assert_cmpint(dtb_has(t, "dma-can-stall"), ==, cases[i].stall);
+        g_assert_cmpint(dtb_has(t, "ats-supported"), ==, row[i].ats);
+        g_assert_cmpint(dtb_has(t, "dma-can-stall"), ==, row[i].stall);
         g_assert_true(dtb_has(t, "iommu-map"));
         smmu_quit(t);
     }

@@ -98,7 +98,7 @@ static void test_entry(void)
     static const struct {
         uint32_t what;
         uint64_t bits;         /* above the SubstreamID */
-    } cases[] = {
+    } row[] = {
         { PPR_R | PPR_LAST, 1ull << 60 | 1ull << 62 },
         { PPR_W, 1ull << 61 },
         { PPR_R | PPR_W | PPR_LAST | PPR_PASID,
@@ -109,11 +109,11 @@ static void test_entry(void)
     };
     SmmuTest *t = start(4);
 
-    for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
-        page_request(t, VA + 0x123, cases[i].what, 0x1a0 + i);
+    for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
+        page_request(t, VA + 0x123, row[i].what, 0x1a0 + i);
         g_assert_cmphex(smmu_r(t, SMMU_PRIQ_PROD), ==, i + 1);
-        entry_is(t, i, t->sid | cases[i].bits |
-                 (cases[i].what & PPR_PASID ? (uint64_t)SSID << 32 : 0),
+        entry_is(t, i, t->sid | row[i].bits |
+                 (row[i].what & PPR_PASID ? (uint64_t)SSID << 32 : 0),
                  VA | (0x1a0 + i));
     }
     g_assert_cmpuint(responses(t), ==, 0);
@@ -186,19 +186,19 @@ static void test_auto_pasid(void)
         Ste ste;
         unsigned code;
         bool pasid;
-    } cases[] = {
+    } row[] = {
         { "PPAR=1", { .config = 4, .ppar = 1 }, CODE_SUCCESS, true },
         { "PPAR=0", { .config = 4 }, CODE_SUCCESS, false },
         { "bad STE", { .invalid = true, .ppar = 1 }, CODE_FAILURE, false },
     };
 
-    for (int i = 0; i < ARRAY_SIZE(cases); i++) {
+    for (int i = 0; i < ARRAY_SIZE(row); i++) {
         SmmuTest *t = start(0);
 
-        ste_write(t, t->sid, &cases[i].ste);
+        ste_write(t, t->sid, &row[i].ste);
         page_request(t, VA, PPR_R | PPR_LAST, 0);
         page_request(t, VA, PPR_R | PPR_LAST | PPR_PASID, 9);
-        heard(t, 1, 9, cases[i].code, cases[i].pasid);
+        heard(t, 1, 9, row[i].code, row[i].pasid);
         smmu_quit(t);
     }
 }

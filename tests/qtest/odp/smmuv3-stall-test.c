@@ -83,7 +83,7 @@ static void test_legality(void)
         int stage;
         bool s, stalld;
         uint8_t event;         /* 0: legal */
-    } cases[] = {
+    } row[] = {
         { "none", 1, true, false, C_BAD_CD },
         { "none", 1, false, false, 0 },
         { "none", 1, false, true, C_BAD_STE },
@@ -102,28 +102,28 @@ static void test_legality(void)
         { "forced", 2, true, false, 0 },
     };
 
-    for (int i = 0; i < ARRAY_SIZE(cases); i++) {
+    for (int i = 0; i < ARRAY_SIZE(row); i++) {
         g_autofree char *opt = g_strdup_printf("stall-model=%s",
-                                               cases[i].model);
+                                               row[i].model);
         g_autofree char *name = g_strdup_printf("case %d", i);
         SmmuTest *t = smmu_start(opt);
         uint64_t root = smmu_pages(t, 1), cds = smmu_pages(t, 1);
-        Cd cd = { .ttb = root, .s = cases[i].s };
+        Cd cd = { .ttb = root, .s = row[i].s };
         Ste ste = {
-            .config = cases[i].stage == 1 ? 5 : 6, .cd = cds, .s2ttb = root,
-            .s2t0sz = 25, .s2sl0 = 1, .s2ps = 4, .s2s = cases[i].s,
-            .s1stalld = cases[i].stalld,
+            .config = row[i].stage == 1 ? 5 : 6, .cd = cds, .s2ttb = root,
+            .s2t0sz = 25, .s2sl0 = 1, .s2ps = 4, .s2s = row[i].s,
+            .s1stalld = row[i].stalld,
         };
 
         pt_map(t, root, VA, smmu_pages(t, 1),
-               cases[i].stage == 1 ? PTE_RW_EL0 : S2_RW);
+               row[i].stage == 1 ? PTE_RW_EL0 : S2_RW);
         cd_write(t, cds, &cd);
         ste_write(t, t->sid, &ste);
         g_assert_cmpuint(dma(t, VA, DMA_READ, -1), ==,
-                         cases[i].event ? DMA_ERROR : DMA_OK);
-        if (cases[i].event) {
+                         row[i].event ? DMA_ERROR : DMA_OK);
+        if (row[i].event) {
             smmu_expect_event(t, name, &(SmmuEvent) {
-                .type = cases[i].event, .sid = t->sid,
+                .type = row[i].event, .sid = t->sid,
             });
         } else {
             g_assert_cmpuint(smmu_events(t), ==, 0);
@@ -215,7 +215,7 @@ static void test_which_faults(void)
         uint64_t pte;          /* 0: not mapped */
         uint8_t event;
         bool stall, eabt;
-    } cases[] = {
+    } row[] = {
         { "translation", 0, F_TRANSLATION, true },
         { "access flag", PTE_PAGE | PTE_EL0 | 0x40001000, F_ACCESS, true },
         { "permission", PTE_RW_EL0 | PTE_RO | 0x40001000, F_PERMISSION, true },
@@ -223,28 +223,28 @@ static void test_which_faults(void)
         { "walk abort", 0, F_WALK_EABT, false, true },
     };
 
-    for (int i = 0; i < ARRAY_SIZE(cases); i++) {
+    for (int i = 0; i < ARRAY_SIZE(row); i++) {
         Stream st;
         SmmuTest *t = start(&st);
         uint64_t slot = pt_slot(t, st.root, VA);
         SmmuEvent e, want;
 
-        qtest_writeq(t->qts, slot, cases[i].pte);
-        if (cases[i].eabt) {
+        qtest_writeq(t->qts, slot, row[i].pte);
+        if (row[i].eabt) {
             qtest_writeq(t->qts, st.root + (VA >> 30) * 8,
                          0x7fff0000 | PTE_TABLE);
         }
         g_assert_cmpuint(dma(t, VA, DMA_WRITE, SSID), ==,
-                         cases[i].stall ? DMA_BUSY : DMA_ERROR);
+                         row[i].stall ? DMA_BUSY : DMA_ERROR);
         g_assert_cmpuint(smmu_events(t), ==, 1);
         smmu_pop_event(t, &e);
         want = (SmmuEvent) {
-            .type = cases[i].event, .sid = t->sid, .ssv = true, .ssid = SSID,
-            .stall = cases[i].stall, .stag = cases[i].stall ? e.stag : 0,
-            .class = cases[i].eabt ? CLASS_TT : CLASS_IN, .addr = VA,
-            .addr2 = cases[i].eabt ? 0x7fff0000 + (VA >> 21 & 0x1ff) * 8 : 0,
+            .type = row[i].event, .sid = t->sid, .ssv = true, .ssid = SSID,
+            .stall = row[i].stall, .stag = row[i].stall ? e.stag : 0,
+            .class = row[i].eabt ? CLASS_TT : CLASS_IN, .addr = VA,
+            .addr2 = row[i].eabt ? 0x7fff0000 + (VA >> 21 & 0x1ff) * 8 : 0,
         };
-        smmu_event_is(cases[i].name, &e, &want);
+        smmu_event_is(row[i].name, &e, &want);
         smmu_quit(t);
     }
 }
@@ -485,7 +485,7 @@ static void test_nested(void)
         bool s, s2s;
         int where;             /* 0 stage 1 leaf, 1 IPA, 2 table, 3 CD */
         bool stall;
-    } cases[] = {
+    } row[] = {
         { "s1 fault, S", true, false, 0, true },
         { "s1 fault, S2S", false, true, 0, false },
         { "IPA fault, S", true, false, 1, false },
@@ -496,16 +496,16 @@ static void test_nested(void)
         { "CD fault, S", true, false, 3, false },
     };
 
-    for (int i = 0; i < ARRAY_SIZE(cases); i++) {
+    for (int i = 0; i < ARRAY_SIZE(row); i++) {
         SmmuTest *t = smmu_start("ssidsize=8,stall-model=stall");
         uint64_t s2 = smmu_pages(t, 1), cds = smmu_pages(t, 1);
         uint64_t root = smmu_pages(t, 1), page = smmu_pages(t, 1), leaf, l2;
-        Cd cd = { .ttb = root, .s = cases[i].s };
+        Cd cd = { .ttb = root, .s = row[i].s };
         Ste ste = {
             .config = 7, .cd = cds, .s1cdmax = 3, .s2ttb = s2, .s2t0sz = 25,
-            .s2sl0 = 1, .s2ps = 4, .s2r = true, .s2s = cases[i].s2s,
+            .s2sl0 = 1, .s2ps = 4, .s2r = true, .s2s = row[i].s2s,
         };
-        int where = cases[i].where;
+        int where = row[i].where;
         SmmuEvent e, want;
 
         cd_write(t, cds + SSID * 64, &cd);
@@ -525,21 +525,21 @@ static void test_nested(void)
         pt_map(t, s2, leaf & ~0xfffull, leaf & ~0xfffull, S2_RW);
         ste_write(t, t->sid, &ste);
         pasid_enable(t);
-        g_test_message("%s", cases[i].name);
+        g_test_message("%s", row[i].name);
         g_assert_cmpuint(dma(t, VA, DMA_WRITE, SSID), ==,
-                         cases[i].stall ? DMA_BUSY : DMA_ERROR);
+                         row[i].stall ? DMA_BUSY : DMA_ERROR);
         g_assert_cmpuint(smmu_events(t), ==, 1);
         smmu_pop_event(t, &e);
         want = (SmmuEvent) {
             .type = F_TRANSLATION, .sid = t->sid, .ssv = true, .ssid = SSID,
-            .stall = cases[i].stall, .stag = cases[i].stall ? e.stag : 0,
+            .stall = row[i].stall, .stag = row[i].stall ? e.stag : 0,
             .s2 = where > 0, .addr = VA,
             .class = where == 3 ? CLASS_CD : where == 2 ? CLASS_TT : CLASS_IN,
             .addr2 = where == 0 ? 0 : where == 1 ? page :
                      where == 2 ? l2 : cds + SSID * 64,
         };
-        smmu_event_is(cases[i].name, &e, &want);
-        if (cases[i].stall) {
+        smmu_event_is(row[i].name, &e, &want);
+        if (row[i].stall) {
             /* mended and resumed it goes through */
             pt_map(t, s2, page, page, S2_RW);
             pt_map(t, s2, l2, l2, S2_RW);

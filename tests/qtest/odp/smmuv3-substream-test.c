@@ -111,7 +111,7 @@ static void test_refused(void)
         Ste ste;
         int pasid;
         uint8_t event;
-    } cases[] = {
+    } row[] = {
         { "SSV, bypass STE", { .config = 4 }, 1, C_BAD_SUBSTREAMID },
         { "SSV, stage 2 only", { .config = 6 }, 3, C_BAD_SUBSTREAMID },
         { "SSV, S1CDMAX=0", { .config = 5 }, 1, C_BAD_SUBSTREAMID },
@@ -134,10 +134,10 @@ static void test_refused(void)
         { "invalid STE", { .invalid = true }, 3, C_BAD_STE },
     };
 
-    for (int i = 0; i < ARRAY_SIZE(cases); i++) {
+    for (int i = 0; i < ARRAY_SIZE(row); i++) {
         SmmuTest *t = start("ssidsize=10");
-        Ste ste = cases[i].ste;
-        int pasid = cases[i].pasid;
+        Ste ste = row[i].ste;
+        int pasid = row[i].pasid;
 
         ste.cd = smmu_pages(t, 4);
         ste.s2ttb = smmu_pages(t, 1);
@@ -150,8 +150,8 @@ static void test_refused(void)
         }
         ste_write(t, t->sid, &ste);
         g_assert_cmpuint(dma(t, VA, DMA_READ, pasid), ==, DMA_ERROR);
-        smmu_expect_event(t, cases[i].name, &(SmmuEvent) {
-            .type = cases[i].event, .sid = t->sid, .ssv = pasid >= 0,
+        smmu_expect_event(t, row[i].name, &(SmmuEvent) {
+            .type = row[i].event, .sid = t->sid, .ssv = pasid >= 0,
             .ssid = pasid < 0 ? 0 : pasid,
         });
         smmu_quit(t);
