@@ -43,6 +43,54 @@ print('status', regs[ch + 5] & 3)
 EOF
 '''
 
+# A process of the guest owns the exerciser: its memory at an IOVA of its
+# choice, and nothing else.
+VFIO = """
+import ctypes, fcntl, mmap, os, struct, time
+
+def ioctl(fd, nr, arg):
+    return fcntl.ioctl(fd, ord(';') << 8 | 100 + nr, arg)
+
+container = os.open('/dev/vfio/vfio', os.O_RDWR)
+name = os.path.basename(
+    os.readlink('/sys/bus/pci/devices/0000:00:04.0/iommu_group'))
+group = os.open('/dev/vfio/' + name, os.O_RDWR)
+ioctl(group, 4, struct.pack('i', container))
+ioctl(container, 2, 1)
+dev = ioctl(group, 6, bytearray(b'0000:00:04.0\\0'))
+
+def region(index):
+    info = bytearray(struct.pack('IIIIQQ', 32, 0, index, 0, 0, 0))
+    ioctl(dev, 8, info)
+    return struct.unpack('IIIIQQ', info)[4:]
+
+os.pwrite(dev, struct.pack('<H', 6), region(7)[1] + 4)
+size, offset = region(0)
+regs = memoryview(mmap.mmap(dev, size, offset=offset)).cast('I')
+size, offset = region(1)
+data = mmap.mmap(dev, size, offset=offset)
+mem = mmap.mmap(-1, 4096)
+mem[:] = b'a' * 4096
+iova = 0x76543000
+
+def dma(addr):
+    ch = 0x1000 // 4
+    for i, v in ((1, 0), (2, addr), (3, 0), (4, 4096), (5, 4), (0, 0x11)):
+        regs[ch + i] = v
+    while regs[ch] & 1:
+        time.sleep(0.1)
+    return regs[ch + 5] & 3
+
+data[0:4096] = b'b' * 4096
+vaddr = ctypes.addressof(ctypes.c_char.from_buffer(mem))
+ioctl(container, 13, struct.pack('IIQQQ', 32, 3, vaddr, iova, 4096))
+print('mapped', dma(iova), mem[:] == b'b' * 4096)
+print('beyond', dma(iova + 4096))
+ioctl(container, 14, bytearray(struct.pack('IIQQ', 24, 0, iova, 4096)))
+data[0:4096] = b'c' * 4096
+print('unmapped', dma(iova), mem[:] == b'b' * 4096)
+"""
+
 
 def make_disk():
     """A disk of known noise; its path and MD5."""
@@ -118,6 +166,21 @@ class Mmu500:
             if 'FSR    =' in log:       # newer kernels spell it out
                 self.assertIn(f'[Format=2 TF], SID=0x{EXERCISER_SID:x}', log)
                 self.assertEqual('WNR' in log, how == 'w')
+
+    def test_vfio(self):
+        """A guest's process drives the exerciser by VFIO."""
+        out = self.sh(
+            'set -e; d=/sys/bus/pci/devices/0000:00:04.0\n'
+            'modprobe -a vfio-pci vfio_iommu_type1\n'
+            'echo vfio-pci >$d/driver_override\n'
+            '[ ! -e $d/driver ] || echo 0000:00:04.0 >$d/driver/unbind\n'
+            'echo 0000:00:04.0 >/sys/bus/pci/drivers_probe\n'
+            f'cat >/tmp/vfio.py <<"EOF"\n{VFIO}EOF\n'
+            'python3 /tmp/vfio.py\n'
+            'echo 0000:00:04.0 >$d/driver/unbind\n'
+            'echo >$d/driver_override\n')
+        self.assertEqual(out.splitlines(),
+                         ['mapped 0 True', 'beyond 2', 'unmapped 2 True'])
 
 
 class StableDeviceTree(Mmu500, odptest.GuestTest):
