@@ -116,8 +116,8 @@ PCIeRequesterResult pcie_requester_hold(PCIeRequester *r, PCIeRequest *req,
     PCIeAtcEntry e;
 
     hold->host = NULL;
-    assert(req->state == REQUEST_IDLE && len);
-    if (!may_send(r, req)) {
+    assert(req->state == REQUEST_IDLE);
+    if (!len || !may_send(r, req)) {
         return PCIE_REQUESTER_FAULT;
     }
     req->r = r;
@@ -202,10 +202,11 @@ PCIeRequesterResult pcie_requester_rw(PCIeRequester *r, PCIeRequest *req,
         if (result != PCIE_REQUESTER_OK) {
             return result;
         }
+        /* the guest may point a device at its own memory BAR */
         if (is_write) {
-            memcpy(hold.host, p, hold.len);
+            memmove(hold.host, p, hold.len);
         } else {
-            memcpy(p, hold.host, hold.len);
+            memmove(p, hold.host, hold.len);
         }
         *done += hold.len;
         pcie_requester_release(&hold, hold.len);
