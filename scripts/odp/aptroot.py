@@ -395,7 +395,7 @@ class AptRoot:
             f'Package: {d.partition(":")[0]}\n'
             'Status: install ok installed\nMaintainer: none\n'
             f'Architecture: {root.arch}\nMulti-Arch: allowed\n'
-            'Version: 99999\n'
+            'Version: 999:0\n'
             'Description: left out\n\n' for d in drop))
         try:
             # --print-uris with archives that are in no cache: lists all.

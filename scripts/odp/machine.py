@@ -211,13 +211,17 @@ class Guest:
     def __exit__(self, *exc):
         self.stop()
 
+    def command(self):
+        """What start() runs; its files go to self.dir."""
+        return command_line(self.config, self.dir)
+
     def start(self):
         _sweep()
         self.dir = Path(tempfile.mkdtemp(prefix=PREFIX))
         (self.dir / 'owner').write_text(str(os.getpid()))
         image.write_initrd(self.dir / 'initrd', self.config.layers,
                            self.config.copies)
-        cmd = command_line(self.config, self.dir)
+        cmd = self.command()
         names = PORTS + (('tty',) if self.config.terminal else ())
         for name in names:
             sock = socket.socket(socket.AF_UNIX)
