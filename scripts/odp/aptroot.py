@@ -18,6 +18,7 @@ Suites: any suite of the archive ('trixie', 'sid'); one that ends in
 call have one architecture: that of their ':arch' suffix, else the host's.
 """
 
+import contextlib
 import hashlib
 import os
 import re
@@ -33,6 +34,9 @@ KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
 
 #: Lists older than this are fetched again before they are used.
 MAX_AGE = 12 * 3600
+
+#: How long a tool's version stands before the archive is asked again.
+TOOL_AGE = 30 * 24 * 3600
 
 
 def os_release():
@@ -266,16 +270,26 @@ class AptRoot:
 
     def tool(self, packages, suite):
         """Fetch just these packages and unpack them together. Returns the
-        directory, named by content: it can be used in place."""
+        directory, named by content: it can be used in place. A choice of
+        versions stands for TOOL_AGE, so that a build asks nobody."""
+        tools = self.base / 'tools'
+        choice = tools / '-'.join([self._suite(suite), *packages]).replace(
+            '/', '-')
+        with contextlib.suppress(OSError):
+            dest = tools / choice.read_text().strip()
+            if time.time() - choice.stat().st_mtime < TOOL_AGE and \
+                    (dest / '.done').exists():
+                return dest
         debs = self.download(packages, suite)
         key = hashlib.sha256('\n'.join(d.name for d in debs).encode())
-        dest = self.base / 'tools' / key.hexdigest()[:16]
+        dest = tools / key.hexdigest()[:16]
         with locked(self.base / 'tools.lock'):
             if not (dest / '.done').exists():
                 remove_tree(dest)
                 for deb in debs:
                     unpack(deb, dest)
                 (dest / '.done').touch()
+            choice.write_text(dest.name + '\n')
         return dest
 
     # -- how ----------------------------------------------------------------

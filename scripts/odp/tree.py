@@ -66,12 +66,22 @@ class Tree:
         """Bring the tree up to date with the source, the patches and the
         overlay. Files that stay the same keep their time stamps."""
         with locked(self.path.parent / 'qemu.lock', 'preparing the tree'):
-            self._unpack(src or source.find())
+            if src is None and not self._unpacked():
+                src = source.find()
+            if src is not None:
+                self._unpack(src)
             self._series()
             self._link()
         return self.path
 
     # -- source -------------------------------------------------------------
+
+    def _unpacked(self):
+        """There is a tree of the release that we want, and nobody named
+        another source: nothing to look for."""
+        return (not os.environ.get('ODP_QEMU_SOURCE')
+                and (self.state / 'source').exists()
+                and source.version_of(self.path) == source.VERSION)
 
     def _unpack(self, src):
         key = self.state / 'source'
