@@ -399,10 +399,18 @@ static int eq_post_load(void *opaque, int version_id)
     return eq->log_size <= MLX5_LOG_MAX_EQ_SZ ? 0 : -EINVAL;
 }
 
+/* Elements are allocated as they come, and not zeroed. */
+static int mlx5_eq_pre_load(void *opaque)
+{
+    memset(opaque, 0, sizeof(Mlx5Eq));
+    return 0;
+}
+
 static const VMStateDescription vmstate_mlx5_eq = {
     .name = "mlx5-hca/eq",
     .version_id = 1,
     .minimum_version_id = 1,
+    .pre_load = mlx5_eq_pre_load,
     .post_load = eq_post_load,
     .fields = (const VMStateField[]) {
         VMSTATE_MLX5_OBJ(obj, Mlx5Eq),

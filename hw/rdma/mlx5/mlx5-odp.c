@@ -341,10 +341,18 @@ void mlx5_odp_fini(Mlx5Hca *h)
 
 /* Migration */
 
+/* Elements are allocated as they come, and not zeroed. */
+static int mlx5_fault_pre_load(void *opaque)
+{
+    memset(opaque, 0, sizeof(Mlx5Fault));
+    return 0;
+}
+
 static const VMStateDescription vmstate_mlx5_fault = {
     .name = "mlx5-fault",
     .version_id = 1,
     .minimum_version_id = 1,
+    .pre_load = mlx5_fault_pre_load,
     .fields = (const VMStateField[]) {
         VMSTATE_UINT64(token, Mlx5Fault),
         VMSTATE_BOOL(memory, Mlx5Fault),

@@ -607,9 +607,17 @@ static const VMStateDescription vmstate_mlx5_side = {
     }
 };
 
+/* Elements are allocated as they come, and not zeroed. */
+static int mlx5_op_pre_load(void *opaque)
+{
+    memset(opaque, 0, sizeof(Mlx5Op));
+    return 0;
+}
+
 const VMStateDescription vmstate_mlx5_op = {
     .name = "mlx5/op",
     .version_id = 1,
+    .pre_load = mlx5_op_pre_load,
     .pre_save = mlx5_op_pre_save,
     .post_load = mlx5_op_post_load,
     .fields = (const VMStateField[]) {

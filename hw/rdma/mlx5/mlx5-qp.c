@@ -518,9 +518,17 @@ static int mlx5_qp_pre_save(void *opaque)
     return 0;
 }
 
+/* Elements are allocated as they come, and not zeroed. */
+static int mlx5_qp_pre_load(void *opaque)
+{
+    memset(opaque, 0, sizeof(Mlx5Qp));
+    return 0;
+}
+
 static const VMStateDescription vmstate_mlx5_qp = {
     .name = "mlx5/qp",
     .version_id = 1,
+    .pre_load = mlx5_qp_pre_load,
     .pre_save = mlx5_qp_pre_save,
     .post_load = mlx5_qp_post_load,
     .fields = (const VMStateField[]) {

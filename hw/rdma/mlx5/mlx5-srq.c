@@ -276,9 +276,17 @@ static int mlx5_srq_post_load(void *opaque, int version_id)
            srq->stride <= 16u << 15 ? 0 : -EINVAL;
 }
 
+/* Elements are allocated as they come, and not zeroed. */
+static int mlx5_srq_pre_load(void *opaque)
+{
+    memset(opaque, 0, sizeof(Mlx5Srq));
+    return 0;
+}
+
 static const VMStateDescription vmstate_mlx5_srq = {
     .name = "mlx5/srq",
     .version_id = 1,
+    .pre_load = mlx5_srq_pre_load,
     .post_load = mlx5_srq_post_load,
     .fields = (const VMStateField[]) {
         VMSTATE_MLX5_OBJ(obj, Mlx5Srq),
