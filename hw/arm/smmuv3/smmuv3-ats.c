@@ -57,7 +57,10 @@ bool smmuv3_ste_ats_legal(SMMUv3State *s, STE *ste)
     }
 }
 
-/* What EATS means now: a split stage needs the check of what comes back. */
+/*
+ * What EATS means now: a split stage needs the check of what comes back. A
+ * bypass STE (Config=4) has none.
+ */
 static int effective_eats(SMMUv3State *s, const SMMUTransCfg *cfg)
 {
     if (cfg->eats == EATS_SPLIT && !FIELD_EX32(s->cr[0], CR0, ATSCHK)) {
@@ -93,9 +96,6 @@ static void translated_access(SMMUv3State *s, const SMMUv3Access *a,
     }
     switch (effective_eats(s, cfg)) {
     case EATS_FULL:
-        if (cfg->bypassed && !cfg->s1_bypassed) {
-            goto forbidden;
-        }
         return;
     case EATS_SPLIT:
         /* the address is an IPA: stage 2 only */
@@ -173,7 +173,7 @@ static void translation_request(SMMUv3State *s, const SMMUv3Access *a,
         return;
     }
     eats = effective_eats(s, cfg);
-    if (eats == EATS_NONE || (cfg->bypassed && !cfg->s1_bypassed)) {
+    if (eats == EATS_NONE) {
         goto bad_treq;
     }
     if (cfg->bypassed) {
