@@ -28,7 +28,7 @@ enum {
     CMD_INLINE = 16,              /* bytes of input and output in the entry */
     CMD_TYPE = 7,
     CMD_MAX_LEN = 16 * MiB,       /* longest input or output taken */
-    CMD_BUDGET = 64,              /* commands in one bottom half */
+    CMD_BUDGET = 8,               /* commands in one bottom half */
     CMD_OPCODES = 0x1000,
 
     MBOX_SIZE = 576,
