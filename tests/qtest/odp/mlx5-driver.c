@@ -161,8 +161,9 @@ void qmlx5_read(QMlx5 *d, uint64_t addr, void *p, size_t len)
 
 void qmlx5_write(QMlx5 *d, uint64_t addr, const void *p, size_t len)
 {
-    if (len) {
-        qtest_bufwrite(d->qts, addr, p, len);
+    for (size_t done = 0; done < len; done += 16384) {
+        qtest_bufwrite(d->qts, addr + done, (const uint8_t *)p + done,
+                       MIN(len - done, 16384));
     }
 }
 
