@@ -17,8 +17,6 @@ PENDING = 64
 
 
 class Snapshot(unittest.TestCase):
-    iommu = 'none'
-
     def save(self, guest, path):
         guest.qmp('stop')
         guest.qmp('migrate', uri=f'file:{path}')
@@ -30,6 +28,14 @@ class Snapshot(unittest.TestCase):
             self.assertLess(time.monotonic(), deadline, info)
             time.sleep(0.2)
         self.assertEqual(info['status'], 'completed', info)
+
+    def go_on(self, guest, seconds=120):
+        """It was saved stopped, so it stays that until told."""
+        deadline = time.monotonic() + seconds
+        while guest.qmp('query-status')['status'] == 'inmigrate':
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.2)
+        guest.qmp('cont')
 
     def wait_for(self, guest, text, seconds=120):
         deadline = time.monotonic() + seconds
@@ -63,6 +69,7 @@ class Snapshot(unittest.TestCase):
                 + ['-incoming', f'file:{state}']))
             try:
                 second.start()
+                self.go_on(second)
                 self.assertNotIn('released', second.sh('cat /tmp/out'))
                 second.sh('touch /tmp/go')
                 out = self.wait_for(second, 'odp-stress pending:')
