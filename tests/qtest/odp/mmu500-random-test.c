@@ -354,8 +354,9 @@ static void test_abuse(void)
             break;
         case 3:
         case 4:
+            /* not the flash at 0: a write there rebuilds the memory map */
             dma_start(g, g_test_rand_int_range(0, 16), chance(50),
-                      chance(50) ? val : (uint32_t)val,
+                      (chance(50) ? val : (uint32_t)val) | RAM,
                       0, g_test_rand_int_range(1, 0x3000));
             break;
         case 5:
