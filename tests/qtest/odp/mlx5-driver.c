@@ -81,7 +81,6 @@ void qmlx5_stop(QMlx5 *d)
 void qmlx5_moved(QMlx5 *d, QMlx5Host *to)
 {
     g_free(d->pdev);
-    to->next = MAX(to->next, d->host->next);
     d->host = to;
     d->qts = to->qts;
     d->pdev = qpci_device_find(&to->gbus.bus, QPCI_DEVFN(d->slot, 0));

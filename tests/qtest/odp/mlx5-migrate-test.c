@@ -50,6 +50,7 @@ static QMlx5Host *migrate(QMlx5Host *from, const char *devices)
                              "'arguments': { 'uri': %s } }", uri);
     wait_migrated(from->qts);
     qtest_qmp_eventwait(to->qts, "RESUME");
+    to->next = from->next;        /* what is allocated moved along */
     qmlx5_host_free(from);
     unlink(path);
     rmdir(dir);
