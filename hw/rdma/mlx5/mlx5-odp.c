@@ -12,6 +12,7 @@
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "qapi/error.h"
+#include "hw/qdev-core.h"
 #include "migration/vmstate.h"
 #include "mlx5-caps.h"
 #include "mlx5-cmd.h"
@@ -303,6 +304,38 @@ const Mlx5CmdDesc mlx5_odp_cmds[] = {
 
 /* Life */
 
+/* Counters that a user reads with qom-get. */
+static void mlx5_odp_add_properties(Mlx5Hca *h)
+{
+    Mlx5OdpStats *st = &h->odp->stats;
+    Object *o = OBJECT(h->dev);
+
+    object_property_add_uint64_ptr(o, "odp-faults", &st->faults,
+                                   OBJ_PROP_FLAG_READ);
+    object_property_add_uint64_ptr(o, "odp-joined", &st->joined,
+                                   OBJ_PROP_FLAG_READ);
+    object_property_add_uint64_ptr(o, "odp-resumed", &st->resumed,
+                                   OBJ_PROP_FLAG_READ);
+    object_property_add_uint64_ptr(o, "odp-failed", &st->failed,
+                                   OBJ_PROP_FLAG_READ);
+    object_property_add_uint32_ptr(o, "odp-pending", &st->pending,
+                                   OBJ_PROP_FLAG_READ);
+    object_property_add_uint32_ptr(o, "odp-max-pending", &st->max_pending,
+                                   OBJ_PROP_FLAG_READ);
+}
+
+static void mlx5_odp_del_properties(Mlx5Hca *h)
+{
+    static const char *const names[] = {
+        "odp-faults", "odp-joined", "odp-resumed", "odp-failed",
+        "odp-pending", "odp-max-pending",
+    };
+
+    for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
+        object_property_del(OBJECT(h->dev), names[i]);
+    }
+}
+
 void mlx5_odp_init(Mlx5Hca *h)
 {
     Mlx5OdpState *s = g_new0(Mlx5OdpState, 1);
@@ -312,6 +345,7 @@ void mlx5_odp_init(Mlx5Hca *h)
     s->by_token = g_hash_table_new(g_int64_hash, g_int64_equal);
     s->by_page = g_hash_table_new(mlx5_fault_page_hash, mlx5_fault_page_equal);
     h->odp = s;
+    mlx5_odp_add_properties(h);
 }
 
 void mlx5_odp_destroy_all(Mlx5Hca *h)
@@ -333,6 +367,7 @@ void mlx5_odp_destroy_all(Mlx5Hca *h)
 void mlx5_odp_fini(Mlx5Hca *h)
 {
     mlx5_odp_destroy_all(h);
+    mlx5_odp_del_properties(h);
     g_hash_table_destroy(h->odp->by_token);
     g_hash_table_destroy(h->odp->by_page);
     g_free(h->odp);
