@@ -369,7 +369,8 @@ static void test_self_reference(void)
 static void test_bad_create(void)
 {
     QMlx5 *d = qmlx5_start("");
-    uint64_t list[4] = { 0x40000000, 0x40001000, 0x40002000, 0x40003000 };
+    /* Room for entries of 16 bytes, which other modes than 1 have. */
+    uint64_t list[8] = { 0x40000000, 0x40001000, 0x40002000, 0x40003000 };
     QMlx5MkeyAttr a = {
         .mode = 1, .pd = d->pd, .access = QMLX5_ALL, .va = VA, .len = 16384,
         .log_page = 12, .entries = 4, .list = list, .nlist = 4,
