@@ -10,8 +10,8 @@
 
 One guest is booted for a class and serves all of its tests. After each test
 the kernel's log is looked through: a warning, an oops or an error of the
-driver fails the test. Environment: ODP_QEMU (the emulator), ODP_TEST_LONG
-(run what takes long, too), ODP_KEEP (a directory for the consoles of guests).
+driver fails the test. Environment: ODP_QEMU (the emulator), ODP_LONG (run
+what takes long, too), ODP_KEEP (a directory for the consoles of guests).
 """
 
 import fnmatch
@@ -29,7 +29,7 @@ sys.path.insert(0, str(TOP / 'scripts'))
 from odp import build, image, kernel, machine  # noqa: E402
 from odp.common import OdpError  # noqa: E402
 
-LONG = bool(os.environ.get('ODP_TEST_LONG'))
+LONG = bool(os.environ.get('ODP_LONG'))
 
 #: Seconds for a command in the guest, unless the caller says otherwise.
 LIMIT = 240

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-# odp: minutes=12
+# odp: minutes=14
 """odp-stress on the HCA: verbs traffic whose every byte is checked while the
 memory under it is dropped, remapped, protected, forked, deregistered. Short
 runs; with ODP_LONG the whole ones. Seeds are printed."""
@@ -81,6 +81,15 @@ class StockMaxSmmu(Stress, odptest.GuestTest):
 
 class StableA57Smmu(Stress, odptest.GuestTest):
     kernel_name, cpu, iommu = 'stable', 'cortex-a57', 'smmuv3'
+
+
+class StockMaxMmu500(Stress, odptest.GuestTest):
+    iommu = 'mmu500'
+
+
+if odptest.LONG:
+    class StableA57Mmu500(StockMaxMmu500):
+        kernel_name, cpu = 'stable', 'cortex-a57'
 
 
 class Transport(Stress, odptest.GuestTest):

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-# odp: minutes=12
+# odp: minutes=14
 """The distribution's own verbs programs on the HCA: pingpongs and perftest,
-pinned and on demand, on the stable and the newest stock kernel."""
+pinned and on demand, on the stable and the newest stock kernel, behind both
+SMMUs. Long runs take the stable kernel behind the MMU-500 too."""
 
 import re
 
@@ -105,6 +106,15 @@ class StableA57Smmu(Verbs, odptest.GuestTest):
 class StockMaxPassthrough(Verbs, odptest.GuestTest):
     iommu = 'smmuv3'
     append = ('iommu.passthrough=1',)
+
+
+class StockMaxMmu500(Verbs, odptest.GuestTest):
+    iommu = 'mmu500'
+
+
+if odptest.LONG:
+    class StableA57Mmu500(StockMaxMmu500):
+        kernel_name, cpu = 'stable', 'cortex-a57'
 
 
 odptest.main(__name__)
