@@ -72,6 +72,7 @@ struct RecoverableDMAReq {
     void *iommu;
     uint32_t stream;
     uint32_t tag;
+    int64_t due;
     uint8_t state;      /* 0: not suspended */
 };
 

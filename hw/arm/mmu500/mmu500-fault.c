@@ -60,7 +60,7 @@ MMU500Outcome mmu500_context_fault(MMU500State *s, const MMU500Txn *txn,
     MMU500ContextBank *bank = &s->cb[f->cb];
     bool stall = txn->can_stall && FIELD_EX32(bank->sctlr, SCTLR, CFCFG);
 
-    if (txn->probe) {
+    if (txn->probe || txn->cost) {
         return OUTCOME_ABORT;
     }
     s->stats.context_faults++;
@@ -101,6 +101,10 @@ MMU500Outcome mmu500_previous_fault(MMU500State *s, const MMU500Txn *txn,
         !FIELD_EX32(bank->sctlr, SCTLR, M)) {
         return OUTCOME_OK;
     }
+    if (txn->cost) {
+        return bank->fsr & (FSR_W1C | R_FSR_SS_MASK) ? OUTCOME_ABORT
+                                                     : OUTCOME_OK;
+    }
     if (FIELD_EX32(bank->fsr, FSR, SS)) {
         if (bank->stall_orphan && bank->far == txn->va &&
             FIELD_EX32(bank->fsynr0, FSYNR0, WNR) == txn->write &&
@@ -131,7 +135,7 @@ MMU500Outcome mmu500_global_fault(MMU500State *s, const MMU500Txn *txn,
     bool report = gfsr_bit & GFSR_CONFIG ? FIELD_EX32(s->cr0, CR0, GCFGFRE)
                                          : FIELD_EX32(s->cr0, CR0, GFRE);
 
-    if (txn->probe || txn->ato) {
+    if (txn->probe || txn->ato || txn->cost) {
         return OUTCOME_ABORT;
     }
     s->stats.global_faults++;

@@ -39,6 +39,16 @@ static const struct {
     STAT(retries, "retries"),
     STAT(terminations, "terminations"),
     STAT(stalled_peak, "stalled-peak"),
+    STAT(outstanding_peak, "outstanding-peak"),
+    STAT(outstanding_waits, "outstanding-waits"),
+    STAT(timed, "timed"),
+    STAT(latency_ns, "latency-ns"),
+    STAT(queue_peak, "queue-peak"),
+    STAT(queue_waits, "queue-waits"),
+    STAT(queue_wait_ns, "queue-wait-ns"),
+    STAT(walks_peak, "walks-peak"),
+    STAT(walk_waits, "walk-waits"),
+    STAT(walk_wait_ns, "walk-wait-ns"),
 #undef STAT
 };
 
@@ -132,6 +142,17 @@ static char *get_stalls(Object *obj, Error **errp)
     unsigned i;
 
     QEMU_LOCK_GUARD(&s->lock);
+    for (i = 0; i < s->num_tbu; i++) {
+        QTAILQ_FOREACH(req, &s->tbu[i].input, link) {
+            g_string_append_printf(out, "TBU %u: 0x%" HWADDR_PRIx
+                                   " not accepted\n", i, req->iova);
+        }
+    }
+    QTAILQ_FOREACH(req, &s->timed, link) {
+        g_string_append_printf(out, "TBU %u: 0x%" HWADDR_PRIx
+                               " until %" PRId64 " ns\n", REQ_TBU(req),
+                               req->iova, req->due);
+    }
     for (i = 0; i < s->num_cb; i++) {
         MMU500ContextBank *b = &s->cb[i];
         bool recorded = FIELD_EX32(b->fsr, FSR, SS) && !b->stall_orphan;

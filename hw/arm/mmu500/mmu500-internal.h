@@ -42,7 +42,20 @@ typedef struct MMU500Txn {
     bool probe;                 /* asks only: records nothing */
     bool ato;                   /* address translation operation */
     bool can_stall;
+    bool paid;                  /* took its time: counted before */
+    struct MMU500Cost *cost;    /* not NULL: on arrival, with timing=on */
 } MMU500Txn;
+
+/*
+ * What a transaction costs in virtual time. The lookup on its arrival goes
+ * through all caches and counts, but records no fault: if it is refused, it
+ * will be again when it has taken its time.
+ */
+typedef struct MMU500Cost {
+    int64_t now;
+    int64_t done;
+    int64_t *walk;              /* when the slot of its walk is free */
+} MMU500Cost;
 
 /* Access rights that a translation grants. */
 enum {
@@ -86,6 +99,7 @@ typedef struct MMU500Trans {
     bool stage1;                /* tagged with an ASID unless global */
     bool global;
     bool prefetched;            /* not used yet */
+    int64_t ready;              /* timing=on: when its walk is done */
 } MMU500Trans;
 
 /* Which translation regime a bank stands for. */
@@ -259,6 +273,48 @@ MMU500Outcome mmu500_global_fault(MMU500State *s, const MMU500Txn *txn,
                                   uint32_t gfsr_bit, bool nested);
 /* Drives the interrupt lines from the registers; never under the lock. */
 void mmu500_update_irqs(MMU500State *s);
+
+/* mmu500-tbu.c: transactions that wait in a TBU; under the lock */
+
+/* RecoverableDMAReq.tag: where it is, or what becomes of it */
+enum {
+    TAG_INPUT,                  /* in its TBU's input */
+    TAG_TIMED,                  /* in the list of what takes its time */
+    TAG_STALLED,                /* in its bank's list */
+    TAG_RETRY,                  /* these are in the resume queue */
+    TAG_ABORT,
+    TAG_RAZWI,
+};
+
+/* RecoverableDMAReq.stream */
+#define REQ_STREAM(tbu, cb) ((tbu) << 16 | (cb))
+#define REQ_TBU(req)        ((req)->stream >> 16)
+#define REQ_CB(req)         ((req)->stream & 0xffff)
+
+void mmu500_tbu_init(MMU500State *s);
+void mmu500_tbu_free(MMU500State *s);
+void mmu500_tbu_reset(MMU500State *s);
+/* On arrival. True: the transaction waits, and @req is queued. */
+bool mmu500_tbu_arrive(MMU500State *s, RecoverableDMAReq *req,
+                       MMU500Txn *txn);
+void mmu500_tbu_enter(MMU500State *s, uint32_t tbu);
+void mmu500_tbu_leave(MMU500State *s, uint32_t tbu);
+/* Takes a transaction that can enter now off its TBU's input, or NULL. */
+RecoverableDMAReq *mmu500_tbu_next(MMU500State *s);
+/* @req, which is TAG_INPUT or TAG_TIMED, goes. */
+void mmu500_tbu_remove(MMU500State *s, RecoverableDMAReq *req);
+void mmu500_tbu_abort_all(MMU500State *s);
+
+/* mmu500-timing.c: the cost of each step; nothing where txn->cost is NULL */
+void mmu500_time_utlb_hit(MMU500State *s, const MMU500Txn *txn,
+                          const MMU500Trans *hit);
+void mmu500_time_mtlb_hit(MMU500State *s, const MMU500Txn *txn,
+                          MMU500Trans *t);
+/* @descriptors: how many were read; @t: made ready when they are, or NULL */
+void mmu500_time_walk(MMU500State *s, const MMU500Txn *txn,
+                      uint64_t descriptors, MMU500Trans *t);
+void mmu500_time_prefetch(MMU500State *s, const MMU500Txn *txn,
+                          uint64_t descriptors, MMU500Trans *t);
 
 /* mmu500-stall.c */
 void mmu500_stall_enqueue(MMU500State *s, RecoverableDMAReq *req,

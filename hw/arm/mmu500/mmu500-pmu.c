@@ -41,7 +41,8 @@ void mmu500_pmu_event(MMU500State *s, const MMU500Txn *txn, unsigned event)
     MMU500PMUGroup *g = &s->pmu[txn->tbu];
     unsigned i;
 
-    if (!FIELD_EX32(s->pmcr, PMCR, E) || !FIELD_EX32(g->cgcr, PMCGCR0, E) ||
+    if (txn->paid ||
+        !FIELD_EX32(s->pmcr, PMCR, E) || !FIELD_EX32(g->cgcr, PMCGCR0, E) ||
         !group_filter(g, txn)) {
         return;
     }

@@ -336,6 +336,10 @@ enum {
     PMU_EVENT_ACCESS      = 0x10,
     PMU_EVENT_ACCESS_RD   = 0x11,
     PMU_EVENT_ACCESS_WR   = 0x12,
+    /* from 0x80 on implementation defined: these are the model's own */
+    PMU_EVENT_INPUT_WAIT  = 0x80,
+    PMU_EVENT_QUEUE_WAIT  = 0x81,
+    PMU_EVENT_WALK_WAIT   = 0x82,
 };
 
 /* Properties of the part that registers report. */

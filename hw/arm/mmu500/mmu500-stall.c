@@ -15,16 +15,9 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "qemu/osdep.h"
+#include "qemu/main-loop.h"
 #include "mmu500-internal.h"
 #include "trace.h"
-
-/* RecoverableDMAReq.tag: what happens to it; .stream: the bank's index */
-enum {
-    TAG_STALLED,
-    TAG_RETRY,
-    TAG_ABORT,
-    TAG_RAZWI,
-};
 
 static bool req_queued(MMU500State *s, RecoverableDMAReq *req)
 {
@@ -37,7 +30,7 @@ void mmu500_stall_enqueue(MMU500State *s, RecoverableDMAReq *req,
     MMU500ContextBank *bank = &s->cb[res->stall_cb];
 
     req->iommu = s;
-    req->stream = res->stall_cb;
+    req->stream = REQ_STREAM(txn->tbu, res->stall_cb);
     req->tag = TAG_STALLED;
     if (res->recorded) {
         QTAILQ_INSERT_HEAD(&bank->stalled, req, link);
@@ -47,6 +40,7 @@ void mmu500_stall_enqueue(MMU500State *s, RecoverableDMAReq *req,
     }
     bank->num_stalled++;
     s->num_stalled++;
+    mmu500_tbu_enter(s, txn->tbu);
     s->stats.stalled_peak = MAX(s->stats.stalled_peak, s->num_stalled);
     trace_mmu500_stall(res->stall_cb, txn->sid, txn->va, res->recorded,
                        bank->num_stalled);
@@ -54,11 +48,12 @@ void mmu500_stall_enqueue(MMU500State *s, RecoverableDMAReq *req,
 
 static void stall_take(MMU500State *s, RecoverableDMAReq *req, uint32_t tag)
 {
-    MMU500ContextBank *bank = &s->cb[req->stream];
+    MMU500ContextBank *bank = &s->cb[REQ_CB(req)];
 
     QTAILQ_REMOVE(&bank->stalled, req, link);
     bank->num_stalled--;
     s->num_stalled--;
+    mmu500_tbu_leave(s, REQ_TBU(req));
     req->tag = tag;
     QTAILQ_INSERT_TAIL(&s->resume_queue, req, link);
     if (tag == TAG_RETRY) {
@@ -100,8 +95,13 @@ void mmu500_stall_cancel(MMU500State *s, RecoverableDMAReq *req)
     if (!req_queued(s, req)) {
         return;
     }
-    if (req->tag == TAG_STALLED) {
-        bank = &s->cb[req->stream];
+    switch (req->tag) {
+    case TAG_INPUT:
+    case TAG_TIMED:
+        mmu500_tbu_remove(s, req);
+        break;
+    case TAG_STALLED:
+        bank = &s->cb[REQ_CB(req)];
         if (req == QTAILQ_FIRST(&bank->stalled) &&
             FIELD_EX32(bank->fsr, FSR, SS) && !bank->stall_orphan) {
             /*
@@ -113,10 +113,15 @@ void mmu500_stall_cancel(MMU500State *s, RecoverableDMAReq *req)
         QTAILQ_REMOVE(&bank->stalled, req, link);
         bank->num_stalled--;
         s->num_stalled--;
-    } else {
+        mmu500_tbu_leave(s, REQ_TBU(req));
+        break;
+    default:
         QTAILQ_REMOVE(&s->resume_queue, req, link);
+        break;
     }
     req->iommu = NULL;
+    /* somebody may enter in its place */
+    qemu_bh_schedule(s->run_bh);
 }
 
 /* Reset: what devices did not cancel ends here. */
@@ -132,6 +137,7 @@ void mmu500_stall_abort_all(MMU500State *s)
         s->cb[i].stall_orphan = false;
         s->cb[i].fsr = FIELD_DP32(s->cb[i].fsr, FSR, SS, 0);
     }
+    mmu500_tbu_abort_all(s);
 }
 
 void mmu500_stall_run(MMU500State *s)
@@ -156,6 +162,10 @@ void mmu500_stall_run(MMU500State *s)
         req = QTAILQ_FIRST(&s->resume_queue);
         if (req) {
             QTAILQ_REMOVE(&s->resume_queue, req, link);
+        } else {
+            req = mmu500_tbu_next(s);
+        }
+        if (req) {
             req->iommu = NULL;
         }
         qemu_mutex_unlock(&s->lock);

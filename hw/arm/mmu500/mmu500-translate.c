@@ -133,7 +133,7 @@ static bool mmu500_walk(MMU500State *s, const MMU500Regime *r, uint64_t va,
  * prefetch-size. Their walks find the table in the walk cache.
  */
 static void mmu500_prefetch(MMU500State *s, const MMU500Regime *r,
-                            const MMU500Trans *t)
+                            const MMU500Txn *txn, const MMU500Trans *t)
 {
     uint64_t size = t->mask + 1;
     uint64_t left = s->prefetch_size / size;
@@ -145,6 +145,7 @@ static void mmu500_prefetch(MMU500State *s, const MMU500Regime *r,
         return;
     }
     while (left-- && budget--) {
+        uint64_t descriptors = s->stats.descriptors;
         MMU500Trans next;
         MMU500Fault f;
 
@@ -157,6 +158,8 @@ static void mmu500_prefetch(MMU500State *s, const MMU500Regime *r,
         }
         next.prefetched = true;
         s->stats.prefetches++;
+        mmu500_time_prefetch(s, txn, s->stats.descriptors - descriptors,
+                             &next);
         mmu500_mtlb_insert(s, &next);
     }
 }
@@ -167,6 +170,8 @@ bool mmu500_translate_cb(MMU500State *s, int cb, const MMU500Txn *txn,
     MMU500Regime r;
     MMU500Trans *hit;
     uint64_t va = txn->va;
+    uint64_t descriptors = s->stats.descriptors;
+    bool ok;
 
     *f = (MMU500Fault) { .cb = cb, .s1cb = -1 };
     if (!mmu500_regime(s, cb, &r)) {
@@ -195,6 +200,7 @@ bool mmu500_translate_cb(MMU500State *s, int cb, const MMU500Txn *txn,
     hit = mmu500_utlb_lookup(s, txn->tbu, &r, va);
     if (hit && mmu500_prot_allows(hit->prot, txn)) {
         s->stats.utlb_hits++;
+        mmu500_time_utlb_hit(s, txn, hit);
         *t = *hit;
         return true;
     }
@@ -208,13 +214,16 @@ bool mmu500_translate_cb(MMU500State *s, int cb, const MMU500Txn *txn,
             s->stats.prefetch_hits++;
         }
         *t = *hit;
+        mmu500_time_mtlb_hit(s, txn, t);
         mmu500_utlb_insert(s, txn->tbu, t);
         return true;
     }
     s->stats.mtlb_misses++;
 
     s->stats.walks++;
-    if (!mmu500_walk(s, &r, va, txn, t, f)) {
+    ok = mmu500_walk(s, &r, va, txn, t, f);
+    mmu500_time_walk(s, txn, s->stats.descriptors - descriptors, t);
+    if (!ok) {
         return false;
     }
     mmu500_pmu_event(s, txn, PMU_EVENT_TLB_ALLOC);
@@ -223,7 +232,7 @@ bool mmu500_translate_cb(MMU500State *s, int cb, const MMU500Txn *txn,
         mmu500_mtlb_insert(s, t);
     }
     mmu500_utlb_insert(s, txn->tbu, t);
-    mmu500_prefetch(s, &r, t);
+    mmu500_prefetch(s, &r, txn, t);
     return true;
 }
 

@@ -61,6 +61,7 @@ static int mmu500_post_load(void *opaque, int version_id)
                                 QTAILQ_EMPTY(&s->cb[i].stalled);
     }
     mmu500_tlb_flush(s);
+    mmu500_tbu_reset(s);
     s->stream_gen++;
     return 0;
 }

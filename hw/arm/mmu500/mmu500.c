@@ -12,7 +12,9 @@
 #include "hw/pci/pci_bus.h"
 #include "hw/qdev-properties.h"
 #include "migration/vmstate.h"
+#include "exec/icount.h"
 #include "system/address-spaces.h"
+#include "system/qtest.h"
 #include "mmu500-internal.h"
 #include "trace.h"
 
@@ -26,6 +28,32 @@ static IOMMUAccessFlags prot_to_perm(uint8_t prot, bool priv)
     uint8_t p = priv ? prot >> 3 : prot;
 
     return IOMMU_ACCESS_FLAG(p & PROT_UR, p & PROT_UW);
+}
+
+static MMU500Outcome mmu500_translate_rw(MMU500State *s, MMU500Txn *txn,
+                                         IOMMUAccessFlags flags,
+                                         MMU500Result *res)
+{
+    MMU500Stats before = s->stats;
+    MMU500Outcome out = mmu500_translate(s, txn, res);
+
+    if (out == OUTCOME_OK && (flags & IOMMU_RW) == IOMMU_RW) {
+        MMU500Txn rd = *txn;
+
+        rd.write = false;
+        if (!mmu500_prot_allows(res->prot, &rd)) {
+            txn->write = false;
+            out = mmu500_translate(s, txn, res);
+        }
+    }
+    if (txn->paid) {
+        /* Its lookup was counted on arrival: this time only faults are. */
+        before.context_faults = s->stats.context_faults;
+        before.global_faults = s->stats.global_faults;
+        before.held = s->stats.held;
+        s->stats = before;
+    }
+    return out;
 }
 
 /*
@@ -50,16 +78,15 @@ static MMU500Outcome mmu500_access(MMU500Master *m, hwaddr va,
     bool irq;
 
     qemu_mutex_lock(&s->lock);
-    out = mmu500_translate(s, &txn, &res);
-    if (out == OUTCOME_OK && (flags & IOMMU_RW) == IOMMU_RW) {
-        MMU500Txn rd = txn;
-
-        rd.write = false;
-        if (!mmu500_prot_allows(res.prot, &rd)) {
-            txn.write = false;
-            out = mmu500_translate(s, &txn, &res);
+    if (txn.can_stall && mmu500_tbu_arrive(s, req, &txn)) {
+        irq = mmu500_pmu_irq(s);
+        qemu_mutex_unlock(&s->lock);
+        if (irq) {
+            mmu500_update_irqs(s);
         }
+        return OUTCOME_STALL;
     }
+    out = mmu500_translate_rw(s, &txn, flags, &res);
     if (out == OUTCOME_STALL) {
         mmu500_stall_enqueue(s, req, &txn, &res);
     }
@@ -264,6 +291,7 @@ static void mmu500_reset_exit(Object *obj, ResetType type)
         mmu500_stall_abort_all(s);
         mmu500_regs_reset(s);
         mmu500_tlb_flush(s);
+        mmu500_tbu_reset(s);
         memset(&s->stats, 0, sizeof(s->stats));
     }
     mmu500_stall_run(s);
@@ -313,6 +341,11 @@ static void mmu500_realize(DeviceState *dev, Error **errp)
         !check_range(errp, "walk-cache-entries", s->wc_entries, 0, 64 * KiB) ||
         !check_range(errp, "ipa-cache-entries", s->ipa_entries, 0,
                      64 * KiB) ||
+        !check_range(errp, "tbu-outstanding", s->tbu_outstanding, 1, 65536) ||
+        !check_range(errp, "tbu-queue-depth", s->tbu_queue_depth, 1,
+                     MMU500_MAX_SLOTS) ||
+        !check_range(errp, "ptw-parallelism", s->ptw_parallelism, 1,
+                     MMU500_MAX_SLOTS) ||
         !check_size(errp, "ias", s->ias) || !check_size(errp, "oas", s->oas)) {
         return;
     }
@@ -324,6 +357,11 @@ static void mmu500_realize(DeviceState *dev, Error **errp)
     if (!s->stage1 && !s->stage2) {
         error_setg(errp, "arm-mmu500: stage1=off,stage2=off translates "
                    "nothing: turn one on");
+        return;
+    }
+    if (s->timing && !icount_enabled() && !qtest_enabled()) {
+        error_setg(errp, "arm-mmu500: timing=on needs a virtual clock that "
+                   "counts instructions: add -icount shift=0,sleep=off");
         return;
     }
     s->nested = s->nested && s->stage1 && s->stage2;
@@ -348,6 +386,7 @@ static void mmu500_realize(DeviceState *dev, Error **errp)
      * mmu500_stall_run().
      */
     s->iomem.disable_reentrancy_guard = true;
+    mmu500_tbu_init(s);
     mmu500_tlb_init(s);
     mmu500_regs_reset(s);
 
@@ -364,6 +403,10 @@ static void mmu500_instance_init(Object *obj)
     qemu_mutex_init(&s->lock);
     QLIST_INIT(&s->masters);
     QTAILQ_INIT(&s->resume_queue);
+    QTAILQ_INIT(&s->timed);
+    for (i = 0; i < MMU500_MAX_TBU; i++) {
+        QTAILQ_INIT(&s->tbu[i].input);
+    }
     for (i = 0; i < MMU500_MAX_CB; i++) {
         QTAILQ_INIT(&s->cb[i].stalled);
     }
@@ -377,6 +420,7 @@ static void mmu500_instance_finalize(Object *obj)
     if (s->tlb) {
         mmu500_tlb_free(s);
     }
+    mmu500_tbu_free(s);
     if (s->irq_bh) {
         qemu_bh_delete(s->irq_bh);
     }
@@ -410,6 +454,10 @@ static const Property mmu500_properties[] = {
     DEFINE_PROP_UINT32("walk-cache-entries", MMU500State, wc_entries, 256),
     DEFINE_PROP_UINT32("ipa-cache-entries", MMU500State, ipa_entries, 256),
     DEFINE_PROP_SIZE("prefetch-size", MMU500State, prefetch_size, 4 * KiB),
+    DEFINE_PROP_UINT32("tbu-outstanding", MMU500State, tbu_outstanding, 256),
+    DEFINE_PROP_UINT32("tbu-queue-depth", MMU500State, tbu_queue_depth, 16),
+    DEFINE_PROP_UINT32("ptw-parallelism", MMU500State, ptw_parallelism, 8),
+    DEFINE_PROP_BOOL("timing", MMU500State, timing, false),
 };
 
 static void mmu500_class_init(ObjectClass *klass, const void *data)

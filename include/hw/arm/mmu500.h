@@ -97,7 +97,31 @@ typedef struct MMU500Stats {
     uint64_t retries;
     uint64_t terminations;
     uint64_t stalled_peak;      /* most suspended at one time */
+    /* transactions that a TBU has accepted and that are not done */
+    uint64_t outstanding_peak;  /* of one TBU */
+    uint64_t outstanding_waits; /* transactions that a full TBU held off */
+    /* with timing=on */
+    uint64_t timed;             /* transactions that took their time */
+    uint64_t latency_ns;        /* of all of them, waits included */
+    uint64_t queue_peak;        /* misses of one TBU at one time */
+    uint64_t queue_waits;       /* misses that found the queue full */
+    uint64_t queue_wait_ns;
+    uint64_t walks_peak;        /* walks for one TBU at one time */
+    uint64_t walk_waits;        /* walks that had to wait for another's end */
+    uint64_t walk_wait_ns;
 } MMU500Stats;
+
+#define MMU500_MAX_SLOTS 64
+
+/* A TBU's transactions that wait. */
+typedef struct MMU500TBU {
+    uint32_t outstanding;       /* suspended: stalled, or taking their time */
+    /* not accepted: as many are outstanding as there may be */
+    QTAILQ_HEAD(, RecoverableDMAReq) input;
+    /* timing=on: when each slot is free again (ns of the virtual clock) */
+    int64_t queue_free[MMU500_MAX_SLOTS];
+    int64_t walk_free[MMU500_MAX_SLOTS];
+} MMU500TBU;
 
 typedef struct MMU500TLB MMU500TLB;
 typedef struct MMU500Master MMU500Master;
@@ -150,6 +174,11 @@ struct MMU500State {
     MMU500Stats stats;
     uint32_t num_stalled;       /* over all banks */
     bool resuming;              /* resume callbacks run: do not nest */
+    MMU500TBU tbu[MMU500_MAX_TBU];
+    /* timing=on: what takes its time, the first to be done first */
+    QTAILQ_HEAD(, RecoverableDMAReq) timed;
+    QEMUTimer *timer;
+    QEMUBH *run_bh;             /* looks after the TBUs' inputs */
     QTAILQ_HEAD(, RecoverableDMAReq) resume_queue;
 
     /* masters: PCI functions by bus and devfn, platform masters by name */
@@ -181,6 +210,10 @@ struct MMU500State {
     uint32_t wc_entries;
     uint32_t ipa_entries;
     uint64_t prefetch_size;
+    uint32_t tbu_outstanding;
+    uint32_t tbu_queue_depth;
+    uint32_t ptw_parallelism;   /* for each TBU */
+    bool timing;
 };
 
 /**
