@@ -9,6 +9,7 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
+#include "qemu/timer.h"
 #include "qapi/error.h"
 #include "hw/pci/msix.h"
 #include "hw/pci/pci_bus.h"
@@ -126,6 +127,9 @@ REG32(CH_STATUS, 0x14)
 REG32(CH_PASID, 0x18)
 REG32(CH_WAITS, 0x1c)
 
+/* How long each channel's last transfer took, in ns of the virtual clock */
+#define TIME_BASE 0x3000
+
 enum {
     DMA_OK = 0,
     DMA_RANGE = 1,
@@ -139,6 +143,8 @@ typedef struct ExChannel {
     uint32_t offset, len, ctl, status, pasid;
     uint32_t waits;      /* how often the transfer was suspended */
     uint64_t done;       /* bytes */
+    int64_t started;     /* virtual clock */
+    uint32_t took;       /* ns */
 } ExChannel;
 
 struct PCIeExerciser {
@@ -178,6 +184,8 @@ static void channel_end(ExChannel *c, uint32_t code)
 {
     c->status = FIELD_DP32(c->status, DMA_STATUS, CODE, code);
     c->ctl = FIELD_DP32(c->ctl, DMA_CTL, TRIG, 0);
+    c->took = MIN(qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) - c->started,
+                  UINT32_MAX);
 }
 
 static void channel_run(ExChannel *c)
@@ -240,6 +248,7 @@ static void channel_start(ExChannel *c)
 
     c->done = 0;
     c->waits = 0;
+    c->started = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
     if (c->offset > MEM_BAR_SIZE || c->len > MEM_BAR_SIZE - c->offset) {
         channel_end(c, DMA_RANGE);
         return;
@@ -511,6 +520,10 @@ static uint64_t reg_get(PCIeExerciser *e, hwaddr addr)
 {
     ExChannel *c = &e->ch[0];
 
+    if (addr >= TIME_BASE) {
+        addr -= TIME_BASE;
+        return addr / 4 < NUM_CHANNELS ? e->ch[addr / 4].took : 0;
+    }
     if (addr >= CHANNEL_BASE) {
         addr -= CHANNEL_BASE;
         return addr / CHANNEL_SIZE < NUM_CHANNELS ?
@@ -847,6 +860,8 @@ static const VMStateDescription vmstate_channel = {
         VMSTATE_UINT32(status, ExChannel),
         VMSTATE_UINT32(pasid, ExChannel),
         VMSTATE_UINT32(waits, ExChannel),
+        VMSTATE_INT64(started, ExChannel),
+        VMSTATE_UINT32(took, ExChannel),
         VMSTATE_END_OF_LIST()
     }
 };
