@@ -8,6 +8,7 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
+#include "qemu/timer.h"
 #include "hw/arm/smmuv3.h"
 #include "hw/pci/pci_bus.h"
 #include "smmuv3-ext.h"
@@ -27,6 +28,8 @@ typedef struct SMMUv3Inv {
     RecoverableDMAInv inv;
     SMMUv3State *s;
     SMMUDevice *sdev;
+    int64_t deadline;    /* virtual time */
+    bool late;           /* timed out: in inv_late, nobody waits for it */
 } SMMUv3Inv;
 
 bool smmuv3_ste_ats_legal(SMMUv3State *s, STE *ste)
@@ -147,13 +150,44 @@ static bool is_translation_fault(SMMUEventType type)
            type == SMMU_EVT_F_PERMISSION;
 }
 
+/*
+ * Translates for a request that needs @flag; false: @ans says why not. A
+ * split stage ends at the IPA.
+ */
+static bool request_walk(SMMUv3State *s, const SMMUv3Access *a,
+                         SMMUTransCfg *cfg, bool split, IOMMUAccessFlags flag,
+                         SMMUv3Answer *ans)
+{
+    SMMUTLBEntry *tlbe, ipa = {};
+    SMMUPTWEventInfo info = {};
+    int ret;
+
+    if (split) {
+        cfg->s1_only = true;
+        ret = smmu_ptw(ARM_SMMU(s), cfg, a->addr, flag, &ipa, &info);
+        cfg->s1_only = false;
+        tlbe = &ipa;
+        if (ret) {
+            ans->event.type = info.type == SMMU_PTW_ERR_WALK_EABT ?
+                              SMMU_EVT_F_WALK_EABT : SMMU_EVT_NONE;
+            return false;
+        }
+    } else if (smmuv3_do_translate(s, a->addr, cfg, &ans->event, flag, &tlbe,
+                                   SMMU_CLASS_IN) != SMMU_TRANS_SUCCESS) {
+        return false;
+    }
+    ans->perm = smmu_tlbe_perm(tlbe, a->flag);
+    ans->entry.translated_addr = CACHED_ENTRY_TO_ADDR(tlbe, a->addr);
+    ans->entry.addr_mask = tlbe->entry.addr_mask;
+    return true;
+}
+
 /* A translation request: 3.9.1.2. Success with no permissions: R=W=0. */
 static void translation_request(SMMUv3State *s, const SMMUv3Access *a,
                                 SMMUv3Answer *ans)
 {
-    SMMUTLBEntry *tlbe, split = {};
-    SMMUPTWEventInfo info = {};
     SMMUTransCfg *cfg;
+    bool split;
     int eats;
 
     ans->ats_ur = true;
@@ -183,30 +217,24 @@ static void translation_request(SMMUv3State *s, const SMMUv3Access *a,
         return;
     }
 
-    if (eats == EATS_SPLIT && cfg->stage == SMMU_NESTED) {
-        cfg->s1_only = true;
-        if (!smmu_ptw(ARM_SMMU(s), cfg, a->addr, a->flag, &split, &info)) {
-            ans->status = SMMU_TRANS_SUCCESS;
-        } else {
-            ans->status = SMMU_TRANS_ERROR;
-            ans->event.type = info.type == SMMU_PTW_ERR_WALK_EABT ?
-                              SMMU_EVT_F_WALK_EABT : SMMU_EVT_NONE;
-        }
-        cfg->s1_only = false;
-        tlbe = &split;
-    } else if (eats == EATS_SPLIT) {
+    split = eats == EATS_SPLIT;
+    if (split && cfg->stage != SMMU_NESTED) {
         /* stage 1 bypassed by S1DSS: the IPA is the address */
         ans->status = SMMU_TRANS_SUCCESS;
         ans->perm = IOMMU_RW | IOMMU_EXEC;
         return;
-    } else {
-        ans->status = smmuv3_do_translate(s, a->addr, cfg, &ans->event,
-                                          a->flag, &tlbe, SMMU_CLASS_IN);
     }
-    if (ans->status == SMMU_TRANS_SUCCESS) {
-        ans->perm = smmu_tlbe_perm(tlbe, a->flag);
-        ans->entry.translated_addr = CACHED_ENTRY_TO_ADDR(tlbe, a->addr);
-        ans->entry.addr_mask = tlbe->entry.addr_mask;
+    if (request_walk(s, a, cfg, split, a->flag, ans)) {
+        ans->status = SMMU_TRANS_SUCCESS;
+        if (a->may_write && !(ans->perm & IOMMU_WO) &&
+            (cfg->hd || cfg->s2cfg.hd)) {
+            /*
+             * A clean page becomes dirty now: the function will not ask
+             * again before it writes (3.13.6). Otherwise it stays read-only.
+             */
+            request_walk(s, a, cfg, split, a->flag | IOMMU_WO, ans);
+            ans->event.type = SMMU_EVT_NONE;
+        }
     } else if (is_translation_fault(ans->event.type)) {
         goto no_access;
     } else {
@@ -269,6 +297,7 @@ ssize_t smmuv3_ats_request(PCIBus *bus, void *opaque, int devfn,
             .type = SMMUV3_ATS_REQUEST,
             .ssid = pasid == PCI_NO_PASID ? 0 : pasid,
             .ssv = pasid != PCI_NO_PASID,
+            .may_write = !no_write,
         };
         IOMMUTLBEntry *e = &result[n];
         SMMUv3Answer ans;
@@ -321,8 +350,12 @@ static void inv_done(RecoverableDMAInv *inv, bool ok)
 
     qemu_mutex_lock(&s->mutex);
     trace_smmuv3_atc_inv_done(ok);
-    QTAILQ_REMOVE(&s->feat.inv_sent, inv, link);
-    s->feat.inv_failed |= !ok;
+    if (i->late) {
+        QTAILQ_REMOVE(&s->feat.inv_late, inv, link);
+    } else {
+        QTAILQ_REMOVE(&s->feat.inv_sent, inv, link);
+        s->feat.inv_failed |= !ok;
+    }
     kick = s->feat.sync_parked && QTAILQ_EMPTY(&s->feat.inv_new) &&
            QTAILQ_EMPTY(&s->feat.inv_sent);
     qemu_mutex_unlock(&s->mutex);
@@ -332,6 +365,32 @@ static void inv_done(RecoverableDMAInv *inv, bool ok)
         /* not from within the device's code */
         qemu_bh_schedule(s->feat.bh);
     }
+}
+
+/* Gives up the invalidations that were not completed in time (3.9.1.1). */
+void smmuv3_ats_timeout(void *opaque)
+{
+    SMMUv3State *s = opaque;
+    SMMUv3Features *f = &s->feat;
+    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+    RecoverableDMAInv *inv;
+
+    qemu_mutex_lock(&s->mutex);
+    while ((inv = QTAILQ_FIRST(&f->inv_sent))) {
+        SMMUv3Inv *i = container_of(inv, SMMUv3Inv, inv);
+
+        if (i->deadline > now) {
+            timer_mod(f->inv_timer, i->deadline);
+            break;
+        }
+        trace_smmuv3_atc_inv_timeout(smmu_get_sid(i->sdev));
+        QTAILQ_REMOVE(&f->inv_sent, inv, link);
+        QTAILQ_INSERT_TAIL(&f->inv_late, inv, link);
+        i->late = true;
+        f->inv_failed = true;
+    }
+    qemu_mutex_unlock(&s->mutex);
+    smmuv3_run_deferred(s);
 }
 
 SMMUCmdError smmuv3_atc_inv(SMMUv3State *s, Cmd *cmd)
@@ -401,6 +460,13 @@ bool smmuv3_ats_deliver(SMMUv3State *s)
     atc = container_of(inv, SMMUv3Inv, inv)->sdev->atc;
     QTAILQ_REMOVE(&s->feat.inv_new, inv, link);
     QTAILQ_INSERT_TAIL(&s->feat.inv_sent, inv, link);
+    container_of(inv, SMMUv3Inv, inv)->deadline =
+        qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) +
+        s->feat.atc_inv_timeout * (int64_t)SCALE_MS;
+    if (!timer_pending(s->feat.inv_timer)) {
+        timer_mod(s->feat.inv_timer,
+                  container_of(inv, SMMUv3Inv, inv)->deadline);
+    }
     qemu_mutex_unlock(&s->mutex);
     atc->invalidate(atc, inv);
     qemu_mutex_lock(&s->mutex);
@@ -426,6 +492,12 @@ void smmuv3_ats_set_atc(SMMUv3State *s, SMMUDevice *sdev,
     QTAILQ_FOREACH_SAFE(inv, &s->feat.inv_sent, link, next) {
         if (container_of(inv, SMMUv3Inv, inv)->sdev == sdev) {
             QTAILQ_REMOVE(&s->feat.inv_sent, inv, link);
+            g_free(container_of(inv, SMMUv3Inv, inv));
+        }
+    }
+    QTAILQ_FOREACH_SAFE(inv, &s->feat.inv_late, link, next) {
+        if (container_of(inv, SMMUv3Inv, inv)->sdev == sdev) {
+            QTAILQ_REMOVE(&s->feat.inv_late, inv, link);
             g_free(container_of(inv, SMMUv3Inv, inv));
         }
     }

@@ -29,6 +29,7 @@ typedef struct SMMUv3Access {
     SMMUv3AccessType type;
     uint32_t ssid;
     bool ssv;
+    bool may_write;        /* translation request: not NW */
 } SMMUv3Access;
 
 /*
@@ -105,6 +106,9 @@ void smmuv3_run_deferred(SMMUv3State *s);
 bool smmuv3_ste_s1_legal(SMMUv3State *s, STE *ste);
 bool smmuv3_ste_ats_legal(SMMUv3State *s, STE *ste);
 
+/* HTTU: may an STE or a CD ask for these updates? */
+bool smmuv3_httu_legal(SMMUv3State *s, bool ha, bool hd);
+
 typedef enum SMMUv3CDChoice {
     SMMUV3_CD_FETCH,       /* fetch the CD at *addr */
     SMMUV3_CD_BYPASS_S1,   /* S1DSS: no stage 1 for this transaction */
@@ -143,6 +147,8 @@ ssize_t smmuv3_ats_request(PCIBus *bus, void *opaque, int devfn,
 
 /* Delivers the oldest new invalidation, unlocked for that; false: none. */
 bool smmuv3_ats_deliver(SMMUv3State *s);
+/* Timer callback: invalidations that a device does not complete. */
+void smmuv3_ats_timeout(void *opaque);
 
 /* PRI */
 /* Delivers the oldest response; false: none. Locked, unlocks to do so. */

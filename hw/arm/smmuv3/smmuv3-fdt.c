@@ -25,6 +25,7 @@ typedef struct FdtWalk {
 typedef struct SmmuQuery {
     PCIBus *bus;
     bool ats, stall;
+    SMMUv3Httu httu;
 } SmmuQuery;
 
 static int query_smmu(Object *obj, void *opaque)
@@ -35,6 +36,7 @@ static int query_smmu(Object *obj, void *opaque)
     if (s && (!q->bus || ARM_SMMU(s)->primary_bus == q->bus)) {
         q->ats |= s->feat.ats;
         q->stall |= s->feat.stall_model == SMMUV3_STALL_OPTIONAL;
+        q->httu = MIN(q->httu, s->feat.httu);
     }
     return 0;
 }
@@ -45,6 +47,14 @@ bool smmuv3_any_ats(void)
 
     object_child_foreach_recursive(object_get_root(), query_smmu, &q);
     return q.ats;
+}
+
+SMMUv3Httu smmuv3_any_httu(void)
+{
+    SmmuQuery q = { .httu = SMMUV3_HTTU_DIRTY };
+
+    object_child_foreach_recursive(object_get_root(), query_smmu, &q);
+    return q.httu;
 }
 
 static bool can_stall(PCIDevice *d)

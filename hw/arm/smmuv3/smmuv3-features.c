@@ -8,6 +8,7 @@
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
+#include "qemu/timer.h"
 #include "migration/vmstate.h"
 #include "hw/arm/smmuv3.h"
 #include "smmuv3-ext.h"
@@ -31,6 +32,17 @@ bool smmuv3_features_check(SMMUv3State *s, Error **errp)
         f->stall_model = SMMUV3_STALL_FORCED;
     } else {
         error_setg(errp, "stall-model=%s: it is none, stall or forced", model);
+        return false;
+    }
+    if (!f->httu_name || !strcmp(f->httu_name, "none")) {
+        f->httu = SMMUV3_HTTU_NONE;
+    } else if (!strcmp(f->httu_name, "a")) {
+        f->httu = SMMUV3_HTTU_ACCESS;
+    } else if (!strcmp(f->httu_name, "ad")) {
+        f->httu = SMMUV3_HTTU_DIRTY;
+    } else {
+        error_setg(errp, "httu=%s: it is none, a (access flag) or ad (access "
+                   "flag and dirty state)", f->httu_name);
         return false;
     }
     if (f->stall_max == 0) {
@@ -74,10 +86,12 @@ void smmuv3_features_realize(SMMUv3State *s)
     QTAILQ_INIT(&f->done);
     QTAILQ_INIT(&f->inv_new);
     QTAILQ_INIT(&f->inv_sent);
+    QTAILQ_INIT(&f->inv_late);
     QLIST_INIT(&f->pri_notifiers);
     QTAILQ_INIT(&f->pri_answers);
     f->stalls = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     f->bh = qemu_bh_new(deferred_bh, s);
+    f->inv_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, smmuv3_ats_timeout, s);
 }
 
 void smmuv3_features_init_idregs(SMMUv3State *s)
@@ -85,6 +99,7 @@ void smmuv3_features_init_idregs(SMMUv3State *s)
     SMMUv3Features *f = &s->feat;
 
     s->idr[0] = FIELD_DP32(s->idr[0], IDR0, STALL_MODEL, f->stall_model);
+    s->idr[0] = FIELD_DP32(s->idr[0], IDR0, HTTU, f->httu);
     s->idr[0] = FIELD_DP32(s->idr[0], IDR0, ATS, f->ats);
     s->idr[0] = FIELD_DP32(s->idr[0], IDR0, PRI, f->pri);
     s->idr[0] = FIELD_DP32(s->idr[0], IDR0, CD2L, f->ssidsize > 0);

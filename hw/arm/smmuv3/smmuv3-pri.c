@@ -130,8 +130,8 @@ int smmuv3_pri_request(PCIBus *bus, void *opaque, int devfn, uint32_t pasid,
     SMMUv3State *s = sdev->smmu;
     SMMUQueue *q = &s->priq;
     uint32_t sid = smmu_get_sid(sdev);
-    bool stop_marker = lpig && !is_read && !is_write;
     bool ssv = pasid != PCI_NO_PASID;
+    bool stop_marker = ssv && lpig && !is_read && !is_write;
     IOMMUPRIResponseCode code;
     uint64_t ent[2];
 
@@ -141,10 +141,8 @@ int smmuv3_pri_request(PCIBus *bus, void *opaque, int devfn, uint32_t pasid,
 
     if (!smmu_enabled(s) || !FIELD_EX32(s->cr[0], CR0, PRIQEN) ||
         FIELD_EX32(s->gerror ^ s->gerrorn, GERROR, PRIQ_ABT_ERR)) {
-        /* PRI is off: every request of a group is refused, without PASID */
-        pasid = PCI_NO_PASID;
-        code = IOMMU_PRI_RESP_FAILURE;
-        goto auto_answer;
+        /* PRI is off: each request is refused, Last or not, without PASID */
+        goto refuse;
     }
 
     if (smmuv3_q_full(q) || smmuv3_q_overflown(q)) {
@@ -156,6 +154,9 @@ int smmuv3_pri_request(PCIBus *bus, void *opaque, int devfn, uint32_t pasid,
         }
         if (!lpig) {
             goto out; /* dropped: the last of the group is answered */
+        }
+        if (stop_marker) {
+            goto out;
         }
         code = auto_pasid(s, sid, &pasid) ? IOMMU_PRI_RESP_SUCCESS
                                           : IOMMU_PRI_RESP_FAILURE;
@@ -172,22 +173,24 @@ int smmuv3_pri_request(PCIBus *bus, void *opaque, int devfn, uint32_t pasid,
     if (dma_memory_write(&address_space_memory, Q_PROD_ENTRY(q), ent,
                          sizeof(ent), SMMU_STRUCT_ATTRS)) {
         smmuv3_trigger_irq(s, SMMU_IRQ_GERROR, R_GERROR_PRIQ_ABT_ERR_MASK);
-        pasid = PCI_NO_PASID;
-        code = IOMMU_PRI_RESP_FAILURE;
-        goto auto_answer;
+        goto refuse;
     }
     queue_prod_incr(q);
     smmuv3_trigger_irq(s, SMMU_IRQ_PRIQ, 0);
     goto out;
 
-auto_answer:
-    if (lpig && !stop_marker) {
-        s->feat.n_page_auto++;
-        trace_smmuv3_pri_auto(sid, prgi, code);
-        answer(s, sdev, pasid, prgi & PCI_PRI_PRGI_MASK, code);
-        /* not from within the device's request */
-        qemu_bh_schedule(s->feat.bh);
+refuse:
+    if (stop_marker) {
+        goto out;
     }
+    pasid = PCI_NO_PASID;
+    code = IOMMU_PRI_RESP_FAILURE;
+auto_answer:
+    s->feat.n_page_auto++;
+    trace_smmuv3_pri_auto(sid, prgi, code);
+    answer(s, sdev, pasid, prgi & PCI_PRI_PRGI_MASK, code);
+    /* not from within the device's request */
+    qemu_bh_schedule(s->feat.bh);
 out:
     qemu_mutex_unlock(&s->mutex);
     return 0;

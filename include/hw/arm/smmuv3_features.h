@@ -19,6 +19,13 @@ typedef enum SMMUv3StallModel {
     SMMUV3_STALL_FORCED = 2,
 } SMMUv3StallModel;
 
+/* SMMU_IDR0.HTTU */
+typedef enum SMMUv3Httu {
+    SMMUV3_HTTU_NONE,
+    SMMUV3_HTTU_ACCESS,
+    SMMUV3_HTTU_DIRTY,        /* and access flag */
+} SMMUv3Httu;
+
 typedef struct SMMUv3PRINotifier SMMUv3PRINotifier;
 typedef struct SMMUv3PRIAnswer SMMUv3PRIAnswer;
 
@@ -28,8 +35,12 @@ typedef struct SMMUv3Features {
     bool pri;
     uint8_t ssidsize;         /* SubstreamID bits, 0 to 20 */
     char *stall_model_name;   /* none, stall, forced */
+    uint32_t atc_inv_timeout; /* ms until an invalidation has failed */
     uint16_t stall_max;       /* IDR5.STALL_MAX: stalls with a STAG at once */
 
+    char *httu_name;          /* none, a, ad */
+
+    uint8_t httu;             /* SMMUv3Httu, from httu_name */
     uint8_t stall_model;      /* SMMUv3StallModel, from stall_model_name */
 
     /*
@@ -51,6 +62,8 @@ typedef struct SMMUv3Features {
      */
     QTAILQ_HEAD(, RecoverableDMAInv) inv_new;    /* to be delivered */
     QTAILQ_HEAD(, RecoverableDMAInv) inv_sent;   /* delivered, not answered */
+    QTAILQ_HEAD(, RecoverableDMAInv) inv_late;   /* timed out, not answered */
+    QEMUTimer *inv_timer;     /* while inv_sent is not empty */
     bool inv_failed;          /* CERROR_ATC_INV_SYNC at the next CMD_SYNC */
     bool sync_parked;
 
@@ -71,6 +84,8 @@ typedef struct SMMUv3Features {
 
 /* Does an SMMU of this machine have ATS? */
 bool smmuv3_any_ats(void);
+/* SMMU_IDR0.HTTU of this machine's SMMU (the lowest, if there are more) */
+SMMUv3Httu smmuv3_any_httu(void);
 /*
  * Describes in the host bridge's @node what the SMMU of @bus can do with
  * PCI functions: "ats-supported", and nodes with "dma-can-stall".

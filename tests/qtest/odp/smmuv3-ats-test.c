@@ -528,6 +528,38 @@ static void test_timeout(void)
     smmu_quit(t);
 }
 
+/* A device that never completes: the SYNC fails at the deadline, once */
+static void test_no_completion(void)
+{
+    Stream st;
+    SmmuTest *t = smmu_start("ssidsize=8,ats=on,atc-inv-timeout=50");
+
+    stream(t, &st);
+    for (int i = 0; i < 2; i++) {
+        x_ctl(t, X_INV_HOLD);
+        smmu_cmd(t, cmd_atc_inv_lo(t->sid, SSID, false), VA);
+        qtest_clock_step(t->qts, 30 * 1000 * 1000);
+        smmu_cmd(t, cmd_atc_inv_lo(t->sid, SSID, false), VA);
+        smmu_cmd_raw(t, 0x46, 0);
+        g_assert_false(smmu_cmdq_idle(t));
+        /* the first one's deadline, then the second one's */
+        qtest_clock_step(t->qts, 25 * 1000 * 1000);
+        g_assert_false(smmu_cmdq_idle(t));
+        g_assert_cmphex(smmu_r(t, SMMU_GERROR), ==, smmu_r(t, SMMU_GERRORN));
+        qtest_clock_step(t->qts, 30 * 1000 * 1000);
+        g_assert_cmphex(smmu_r(t, SMMU_GERROR) ^ smmu_r(t, SMMU_GERRORN), ==,
+                        GERROR_CMDQ);
+        g_assert_cmpuint(smmu_cmd_error(t), ==, CERROR_ATC_INV_SYNC);
+        smmu_w(t, SMMU_GERRORN, smmu_r(t, SMMU_GERROR));
+        g_assert_true(smmu_cmdq_idle(t));
+        /* completions that come too late are nobody's */
+        x_ctl(t, 0);
+        qtest_clock_step(t->qts, 1000000);
+        CMD_SYNC(t);
+    }
+    smmu_quit(t);
+}
+
 /* Reset of the device while a SYNC waits for it: the queue goes on */
 static void test_reset_while_parked(void)
 {
@@ -602,6 +634,7 @@ int main(int argc, char **argv)
     qtest_add_func("smmuv3/ats/26-atc-inv", test_atc_inv);
     qtest_add_func("smmuv3/ats/26-atc-inv-smmu-off", test_atc_inv_smmu_off);
     qtest_add_func("smmuv3/ats/27-timeout", test_timeout);
+    qtest_add_func("smmuv3/ats/27-no-completion", test_no_completion);
     qtest_add_func("smmuv3/ats/28-sync-waits", test_sync_waits);
     qtest_add_func("smmuv3/ats/reset-while-parked", test_reset_while_parked);
     qtest_add_func("smmuv3/ats/function-off", test_function_off);

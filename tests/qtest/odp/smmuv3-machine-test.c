@@ -45,6 +45,50 @@ static void test_device_tree(void)
     }
 }
 
+/*
+ * The same properties at each place where a user would set them; without
+ * them ID registers are those of QEMU 10.2.2.
+ */
+static void test_properties(void)
+{
+    enum { PLATFORM_BUS = 0x0c000000 };
+    static const struct { const char *args; uint64_t smmu; bool on; } row[] = {
+        { "-machine virt,iommu=smmuv3,smmuv3.ssidsize=20,smmuv3.ats=on,"
+          "smmuv3.pri=on,smmuv3.stall-model=forced,smmuv3.stall-max=77,"
+          "smmuv3.oas=48,smmuv3.httu=ad", VIRT_SMMU, true },
+        { "-machine virt,iommu=smmuv3 -global arm-smmuv3.ssidsize=20 "
+          "-global arm-smmuv3.ats=on -global arm-smmuv3.pri=on "
+          "-global arm-smmuv3.stall-model=forced "
+          "-global arm-smmuv3.stall-max=77 -global arm-smmuv3.oas=48 "
+          "-global arm-smmuv3.httu=ad", VIRT_SMMU, true },
+        { "-machine virt -device arm-smmuv3,primary-bus=pcie.0,ssidsize=20,"
+          "ats=on,pri=on,stall-model=forced,stall-max=77,oas=48,httu=ad",
+          PLATFORM_BUS, true },
+        { "-machine virt,iommu=smmuv3", VIRT_SMMU, false },
+        { "-machine virt -device arm-smmuv3,primary-bus=pcie.0",
+          PLATFORM_BUS, false },
+    };
+
+    for (int i = 0; i < ARRAY_SIZE(row); i++) {
+        g_autofree char *args = g_strdup_printf("%s -cpu max -m 256 -nic none "
+                                                "-display none", row[i].args);
+        QTestState *qts = qtest_init(args);
+        uint32_t idr0 = qtest_readl(qts, row[i].smmu + SMMU_IDR0);
+        uint32_t idr1 = qtest_readl(qts, row[i].smmu + SMMU_IDR1);
+        uint32_t idr5 = qtest_readl(qts, row[i].smmu + SMMU_IDR5);
+        uint32_t bits = 3 << 6 | 1 << 10 | 1 << 16 | 1 << 19 | 3 << 24;
+
+        g_assert_cmphex(idr0 & bits, ==, row[i].on
+                        ? 2 << 6 | 1 << 10 | 1 << 16 | 1 << 19 | 2 << 24
+                        : 1 << 24);
+        g_assert_cmphex(idr1 & 0xffff, ==, row[i].on
+                        ? 20 << 6 | 19 << 11 | (idr1 & 0x3f)
+                        : (idr1 & 0x3f));
+        g_assert_cmphex(idr5 & 0xffff0007, ==, row[i].on ? 77 << 16 | 5 : 4);
+        qtest_quit(qts);
+    }
+}
+
 static void wait_for(QTestState *qts, const char *what, const char *status)
 {
     for (int i = 0; i < 3000; i++) {
@@ -149,6 +193,7 @@ static void test_migration_parked(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    qtest_add_func("smmuv3/machine/properties", test_properties);
     qtest_add_func("smmuv3/machine/device-tree", test_device_tree);
     qtest_add_func("smmuv3/machine/migration", test_migration);
     qtest_add_func("smmuv3/machine/migration-parked", test_migration_parked);

@@ -220,6 +220,14 @@ static void test_off(void)
         }
         page_request(t, VA, PPR_R | PPR_LAST | PPR_PASID, 3);
         heard(t, ++n, 3, CODE_FAILURE, false);
+        /* each request, not the last of a group alone; no Stop Marker */
+        page_request(t, VA, PPR_W | PPR_PASID, 5);
+        heard(t, ++n, 5, CODE_FAILURE, false);
+        page_request(t, VA, PPR_LAST | PPR_PASID, 6);
+        heard(t, n, 5, CODE_FAILURE, false);
+        /* without PASID the same bits are a request (8.1) */
+        page_request(t, VA, PPR_LAST, 7);
+        heard(t, ++n, 7, CODE_FAILURE, false);
         g_assert_cmphex(smmu_r(t, SMMU_PRIQ_PROD), ==, 0);
         if (how == 2) {
             smmu_w(t, SMMU_GERRORN, GERROR_PRIQ_ABT);
@@ -229,6 +237,34 @@ static void test_off(void)
         }
         smmu_quit(t);
     }
+}
+
+/* The PRI queue's wire, an edge: SPI 75 of the virt machine's GICv3 */
+static void test_irq(void)
+{
+    enum { GICD = 0x08000000, INTID = 32 + 75, ISPENDR = 0x200,
+           ICPENDR = 0x280, ICFGR = 0xc00, IRQ_CTRL_PRI = 2 };
+    uint64_t pend = GICD + INTID / 32 * 4;
+    uint32_t bit = 1u << INTID % 32;
+    SmmuTest *t = start(1);
+
+    qtest_writel(t->qts, GICD + ICFGR + INTID / 16 * 4,
+                 2u << INTID % 16 * 2);
+    page_request(t, VA, PPR_R | PPR_LAST, 1);
+    g_assert_cmphex(qtest_readl(t->qts, pend + ISPENDR) & bit, ==, 0);
+
+    smmu_w(t, SMMU_IRQ_CTRL, IRQ_CTRL_PRI);
+    page_request(t, VA, PPR_R | PPR_LAST, 2);
+    g_assert_cmphex(qtest_readl(t->qts, pend + ISPENDR) & bit, ==, bit);
+
+    /* an overflow is told, but once */
+    for (int i = 0; i < 2; i++) {
+        qtest_writel(t->qts, pend + ICPENDR, bit);
+        page_request(t, VA, PPR_R, 3);
+        g_assert_cmphex(qtest_readl(t->qts, pend + ISPENDR) & bit, ==,
+                        i ? 0 : bit);
+    }
+    smmu_quit(t);
 }
 
 /* Line 33: EATS and ATSCHK do not matter to page requests */
@@ -365,6 +401,7 @@ int main(int argc, char **argv)
     qtest_add_func("smmuv3/pri/30-overflow", test_overflow);
     qtest_add_func("smmuv3/pri/31-auto-pasid", test_auto_pasid);
     qtest_add_func("smmuv3/pri/32-off", test_off);
+    qtest_add_func("smmuv3/pri/irq", test_irq);
     qtest_add_func("smmuv3/pri/33-not-gated", test_not_gated);
     qtest_add_func("smmuv3/pri/requester", test_requester);
     qtest_add_func("smmuv3/pri/credits", test_credits);

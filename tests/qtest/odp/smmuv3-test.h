@@ -314,7 +314,7 @@ typedef struct Ste {
     unsigned s1fmt, s1cdmax, s1dss, s1stalld, eats, ppar;
     uint64_t s2ttb;
     unsigned s2vmid, s2t0sz, s2sl0, s2tg, s2ps;
-    bool s2aa32, s2s, s2r, s2affd;
+    bool s2aa32, s2s, s2r, s2affd, s2ha, s2hd;
 } Ste;
 
 static inline void ste_write(SmmuTest *t, uint32_t sid, const Ste *s)
@@ -329,6 +329,7 @@ static inline void ste_write(SmmuTest *t, uint32_t sid, const Ste *s)
     d[2] = s->s2vmid | (uint64_t)s->s2t0sz << 32 | (uint64_t)s->s2sl0 << 38 |
            (uint64_t)s->s2tg << 46 | (uint64_t)s->s2ps << 48 |
            (uint64_t)!s->s2aa32 << 51 | (uint64_t)s->s2affd << 53 |
+           (uint64_t)s->s2hd << 55 | (uint64_t)s->s2ha << 56 |
            (uint64_t)s->s2s << 57 | (uint64_t)s->s2r << 58;
     d[3] = s->s2ttb;
     qtest_memwrite(t->qts, a, d, sizeof(d)); /* little-endian hosts */
@@ -340,7 +341,7 @@ typedef struct Cd {
     uint64_t ttb;
     unsigned asid, ips, t0sz, tg0;
     bool s, no_r, no_a, affd, wxn, pan, had, aa32, tbi0;
-    bool epd0;
+    bool epd0, ha, hd;
     uint64_t ttb1;          /* not 0: TTBR1 on, 39 bits, 4KB */
 } Cd;
 
@@ -354,6 +355,7 @@ static inline void cd_write(SmmuTest *t, uint64_t a, const Cd *c)
            (uint64_t)c->affd << 35 | (uint64_t)c->wxn << 36 |
            (uint64_t)c->tbi0 << 38 |
            (uint64_t)c->pan << 40 | (uint64_t)!c->aa32 << 41 |
+           (uint64_t)c->hd << 42 | (uint64_t)c->ha << 43 |
            (uint64_t)c->s << 44 | (uint64_t)!c->no_r << 45 |
            (uint64_t)!c->no_a << 46 | (uint64_t)c->asid << 48;
     d[1] = c->ttb | (uint64_t)c->had << 1;
@@ -369,6 +371,7 @@ enum {
     S2_R = 1 << 6, S2_W = 1 << 7,
     S2_RW = PTE_PAGE | S2_R | S2_W | PTE_AF,
 };
+#define PTE_DBM (1ull << 51)
 #define PTE_PXN (1ull << 53)
 #define PTE_UXN (1ull << 54)
 
@@ -446,20 +449,20 @@ static inline void x_ctl(SmmuTest *t, uint32_t val)
     qtest_writel(t->qts, t->regs + 0x84, val);
 }
 
-/* Machine with SMMU (options as -global arm-smmuv3.X=Y) and exerciser */
+/* Machine with SMMU (options as -machine smmuv3.X=Y) and exerciser */
 static inline SmmuTest *smmu_boot_raw(const char *smmu_opts,
                                       const char *dev_opts)
 {
     SmmuTest *t = g_new0(SmmuTest, 1);
     g_autoptr(GString) args = g_string_new(
-        "-machine virt,iommu=smmuv3,highmem=off,gic-version=3 -cpu max -m 512 "
-        "-display none -nic none ");
+        "-machine virt,iommu=smmuv3,highmem=off,gic-version=3");
     g_auto(GStrv) opts = g_strsplit(smmu_opts ?: "", ",", -1);
 
     for (int i = 0; opts[i]; i++) {
-        g_string_append_printf(args, "-global arm-smmuv3.%s ", opts[i]);
+        g_string_append_printf(args, ",smmuv3.%s", opts[i]);
     }
-    g_string_append_printf(args, "-device pcie-exerciser,%s", dev_opts);
+    g_string_append_printf(args, " -cpu max -m 512 -display none -nic none "
+                           "-device pcie-exerciser,%s", dev_opts);
     t->qts = qtest_init(args->str);
     t->next = VIRT_RAM + 0x200000;
     return t;
