@@ -156,6 +156,42 @@ class Trouble(unittest.TestCase):
         self.interrupt(signal.SIGKILL, -signal.SIGKILL)
 
 
+class Top(unittest.TestCase):
+    def test_counters(self):
+        run = subprocess.Popen([ODP, 'guest', '--hca', '1', '--iommu',
+                                'mmu500', '--', 'echo started; sleep 1000'],
+                               stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL,
+                               start_new_session=True)
+        with run:
+            try:
+                self.assertEqual(run.stdout.readline(), b'started\n')
+                d, = [d for d in Path(tempfile.gettempdir())
+                      .glob('odp-guest-*')
+                      if (d / 'owner').read_text() == str(run.pid)]
+                p = subprocess.run([ODP, 'top', d / 'qmp', '--count', '2',
+                                    '--interval', '0.2'], timeout=60,
+                                   stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+            finally:
+                run.terminate()
+                run.wait(30)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        self.assertEqual(p.stdout.count('hca0 (mlx5-hca)'), 2, p.stdout)
+        # The driver's command queue went through the IOMMU; no rate at first.
+        self.assertRegex(p.stdout, r'(?m)^  transactions +[1-9]\d*$')
+        self.assertRegex(p.stdout, r'(?m)^  odp-faults +0 +0\.0/s$')
+
+    def test_no_machine(self):
+        with tempfile.TemporaryDirectory() as tmp:
+            p = subprocess.run([ODP, 'top', f'{tmp}/no'], timeout=60,
+                               stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+        self.assertEqual(p.returncode, 1)
+        self.assertRegex(p.stderr, r'^odp top: .*name the QMP socket.*\n$')
+
+
 class Shell(unittest.TestCase):
     def test_interactive(self):
         ours, theirs = pty.openpty()
