@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The odp command and what it is made of."""
 
+import hashlib
 import os
 import subprocess
 import tempfile
@@ -75,7 +76,27 @@ class Sources(unittest.TestCase):
         with self.assertRaisesRegex(OdpError, r'QEMU 1\.2\.3.*10\.2'):
             source.series_dir('1.2.3')
 
-    def test_upstream_wants_a_checksum(self):
+    def upstream(self, work, **env):
+        tarball = Path(work) / 'qemu.tar.xz'
+        tarball.write_bytes(b'a release')
+        with mock.patch.object(source, 'RELEASE', tarball.as_uri()), \
+                mock.patch.dict(os.environ, {'ODP_CACHE': f'{work}/cache',
+                                             **env}):
+            return source.upstream()
+
+    def test_upstream_checked(self):
+        right = hashlib.sha256(b'a release').hexdigest()
+        with tempfile.TemporaryDirectory() as work:
+            got = self.upstream(work, ODP_QEMU_SHA256=right)
+            self.assertEqual(got.path.read_bytes(), b'a release')
+
+    def test_upstream_not_the_release(self):
+        with tempfile.TemporaryDirectory() as work:
+            with self.assertRaisesRegex(OdpError, source.RELEASE_SHA256):
+                self.upstream(work)
+            self.assertEqual(list(Path(work, 'cache').rglob('*.xz')), [])
+
+    def test_upstream_checksum_malformed(self):
         with mock.patch.dict(os.environ, ODP_QEMU_SHA256='beef'):
             with self.assertRaisesRegex(OdpError, 'ODP_QEMU_SHA256'):
                 source.upstream()
