@@ -81,7 +81,7 @@ def builds_for(name):
         return [('x86_64', False, goals('x86_64'))]
     if name == 'qtest-asan':
         return [('aarch64', True, goals('aarch64'))]
-    if name == 'qtest-aarch64':
+    if name in ('qtest-aarch64', 'mutants'):
         return [('aarch64', False, goals('aarch64'))]
     if name == 'qtest-qemu':
         return [('aarch64', False, ['qemu-system-aarch64'] + [
@@ -300,6 +300,28 @@ def clean_root():
     return results
 
 
+def mutants():
+    """tests/mutants/run: each bug, built into the model, is noticed."""
+    build = Build('aarch64', 'minimal')
+    proc = subprocess.run([TOP / 'tests/mutants/run', '--tree',
+                           build_dir('qemu'), '--build', build.dir],
+                          cwd=TOP, text=True, env=dict(os.environ,
+                                                       **build.env()),
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    results = []
+    for line in proc.stdout.splitlines():
+        word, _, name = line.partition('  ')
+        if word in ('caught', 'ALIVE'):
+            results.append(Result(f'mutant {name}',
+                                  'pass' if word == 'caught' else 'fail',
+                                  '' if word == 'caught' else
+                                  'the tests do not notice this bug'))
+    if proc.returncode and not any(r.outcome == 'fail' for r in results):
+        results.append(Result('mutants', 'fail', proc.stdout[-4000:]))
+    return results
+
+
 SUITES = {
     'style': style,
     'tools': tools,
@@ -308,4 +330,5 @@ SUITES = {
     'qtest-qemu': qtest_qemu,
     'qtest-asan': lambda: qtest('aarch64', asan=True),
     'clean-root': clean_root,
+    'mutants': mutants,
 }

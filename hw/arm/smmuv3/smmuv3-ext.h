@@ -76,6 +76,7 @@ bool smmuv3_features_on(SMMUv3State *s);
 extern const VMStateDescription vmstate_smmuv3_pri;
 extern const VMStateDescription vmstate_smmuv3_stall;
 extern const VMStateDescription vmstate_smmuv3_ats;
+extern const VMStateDescription vmstate_smmuv3_pmcg;
 
 /*
  * Registers: true where the feature owns the offset. CR0: what a change of
@@ -162,6 +163,10 @@ void smmuv3_pri_register(PCIBus *bus, void *opaque, int devfn, uint32_t pasid,
 void smmuv3_pri_unregister(PCIBus *bus, void *opaque, int devfn,
                            uint32_t pasid);
 void smmuv3_pri_reset(SMMUv3State *s);
+
+/* Performance monitor: nothing where the property is off */
+void smmuv3_pmcg_realize(SMMUv3State *s);
+void smmuv3_pmcg_reset(SMMUv3State *s);
 
 /* The recoverable-dma interface of the SMMU's memory regions */
 void smmuv3_recoverable_class_init(RecoverableDMAClass *rc);

@@ -1,5 +1,5 @@
 /*
- * Arm SMMUv3: what a device tree says of the optional features
+ * Arm SMMUv3: what device tree and IORT say of the optional features
  *
  * ATS is a property of the host bridge. That a function's transactions can
  * be stalled is a property of the function's node ("dma-can-stall"), so such
@@ -9,6 +9,8 @@
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
+#include "hw/acpi/aml-build.h"
+#include "hw/arm/fdt.h"
 #include "hw/arm/smmuv3.h"
 #include "hw/pci/pci_bridge.h"
 #include "hw/pci/pci_bus.h"
@@ -24,7 +26,7 @@ typedef struct FdtWalk {
 /* SMMUs that serve @bus; NULL: any */
 typedef struct SmmuQuery {
     PCIBus *bus;
-    bool ats, stall;
+    bool ats, stall, pmcg;
     SMMUv3Httu httu;
 } SmmuQuery;
 
@@ -35,6 +37,7 @@ static int query_smmu(Object *obj, void *opaque)
 
     if (s && (!q->bus || ARM_SMMU(s)->primary_bus == q->bus)) {
         q->ats |= s->feat.ats;
+        q->pmcg |= s->feat.pmcg;
         q->stall |= s->feat.stall_model == SMMUV3_STALL_OPTIONAL;
         q->httu = MIN(q->httu, s->feat.httu);
     }
@@ -55,6 +58,14 @@ SMMUv3Httu smmuv3_any_httu(void)
 
     object_child_foreach_recursive(object_get_root(), query_smmu, &q);
     return q.httu;
+}
+
+bool smmuv3_any_pmcg(void)
+{
+    SmmuQuery q = { };
+
+    object_child_foreach_recursive(object_get_root(), query_smmu, &q);
+    return q.pmcg;
 }
 
 static bool can_stall(PCIDevice *d)
@@ -151,4 +162,39 @@ void smmuv3_fdt_pci_host(void *fdt, const char *node, PCIBus *bus)
         }
         add_nodes(&w, bus);
     }
+}
+
+void smmuv3_fdt_pmcg(void *fdt, Object *obj, hwaddr base, int spi)
+{
+    const char compat[] = "arm,smmu-v3-pmcg";
+    g_autofree char *node = NULL;
+
+    if (!ARM_SMMUV3(obj)->feat.pmcg) {
+        return;
+    }
+    base += SMMUV3_PMCG_OFFSET;
+    node = g_strdup_printf("/pmu@%" PRIx64, base);
+    qemu_fdt_add_subnode(fdt, node);
+    qemu_fdt_setprop(fdt, node, "compatible", compat, sizeof(compat));
+    qemu_fdt_setprop_sized_cells(fdt, node, "reg", 2, base,
+                                 2, SMMUV3_PMCG_SIZE);
+    qemu_fdt_setprop_cells(fdt, node, "interrupts", GIC_FDT_IRQ_TYPE_SPI, spi,
+                           GIC_FDT_IRQ_FLAGS_EDGE_LO_HI);
+}
+
+void smmuv3_iort_pmcg(GArray *table, uint32_t id, uint32_t smmu, hwaddr base,
+                      uint32_t gsiv)
+{
+    base += SMMUV3_PMCG_OFFSET;
+    /* IORT E.d, 3.1.1.6 */
+    build_append_int_noprefix(table, 5 /* PMCG */, 1);
+    build_append_int_noprefix(table, 40, 2); /* length */
+    build_append_int_noprefix(table, 2, 1);  /* revision */
+    build_append_int_noprefix(table, id, 4);
+    build_append_int_noprefix(table, 0, 4);  /* ID mappings */
+    build_append_int_noprefix(table, 0, 4);
+    build_append_int_noprefix(table, base, 8);
+    build_append_int_noprefix(table, gsiv, 4);
+    build_append_int_noprefix(table, smmu, 4);
+    build_append_int_noprefix(table, base, 8); /* one page serves as both */
 }

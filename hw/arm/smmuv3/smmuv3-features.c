@@ -123,6 +123,7 @@ void smmuv3_features_reset(SMMUv3State *s)
     s->feat.inv_failed = false;
     s->feat.sync_parked = false;
     smmuv3_pri_reset(s);
+    smmuv3_pmcg_reset(s);
 }
 
 static void set_priq_base(SMMUv3State *s, uint64_t base)

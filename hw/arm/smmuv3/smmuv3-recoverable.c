@@ -33,6 +33,8 @@ static RecoverableDMAResult smmuv3_recov_translate(IOMMUMemoryRegion *mr,
     case SMMU_TRANS_DISABLE:
     case SMMU_TRANS_BYPASS:
         *entry = ans.entry;
+        /* a fetch from what is executable and not readable is a read here */
+        entry->perm |= req->access & IOMMU_RW;
         result = RECOVERABLE_DMA_OK;
         break;
     case SMMU_TRANS_ABORT:

@@ -38,6 +38,7 @@ typedef struct SMMUv3Features {
     uint32_t atc_inv_timeout; /* ms until an invalidation has failed */
     uint16_t stall_max;       /* IDR5.STALL_MAX: stalls with a STAG at once */
 
+    bool pmcg;                /* a performance monitor */
     char *httu_name;          /* none, a, ad */
 
     uint8_t httu;             /* SMMUv3Httu, from httu_name */
@@ -82,14 +83,30 @@ typedef struct SMMUv3Features {
     uint64_t n_page_auto, n_event_lost;
 } SMMUv3Features;
 
+/* The performance monitor's page, in the SMMU's, and its interrupt */
+#define SMMUV3_PMCG_COUNTERS 8
+#define SMMUV3_PMCG_OFFSET 0x2000
+#define SMMUV3_PMCG_SIZE 0x1000
+#define SMMUV3_PMCG_IRQ 4
+
 /* Does an SMMU of this machine have ATS? */
 bool smmuv3_any_ats(void);
 /* SMMU_IDR0.HTTU of this machine's SMMU (the lowest, if there are more) */
 SMMUv3Httu smmuv3_any_httu(void);
+/* Has one a performance monitor? */
+bool smmuv3_any_pmcg(void);
 /*
  * Describes in the host bridge's @node what the SMMU of @bus can do with
  * PCI functions: "ats-supported", and nodes with "dma-can-stall".
  */
 void smmuv3_fdt_pci_host(void *fdt, const char *node, PCIBus *bus);
+/*
+ * Describes the performance monitor, if it has one, of the SMMU @obj at
+ * @base; @spi is its overflow interrupt.
+ */
+void smmuv3_fdt_pmcg(void *fdt, Object *obj, hwaddr base, int spi);
+/* The same as a node of IORT: @smmu is the offset of the SMMU's node. */
+void smmuv3_iort_pmcg(GArray *table, uint32_t id, uint32_t smmu, hwaddr base,
+                      uint32_t gsiv);
 
 #endif

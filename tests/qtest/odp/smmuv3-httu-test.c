@@ -308,7 +308,7 @@ static void test_nested(void)
         case READ_ONLY:
             event(t, "table", (SmmuEvent) {
                 .type = F_PERMISSION, .class = CLASS_TT, .addr = VA,
-                .addr2 = slot, .s2 = true,
+                .addr2 = table, .s2 = true,
             });
             break;
         case BAD_OUTPUT:

@@ -536,7 +536,7 @@ static void test_nested(void)
             .s2 = where > 0, .addr = VA,
             .class = where == 3 ? CLASS_CD : where == 2 ? CLASS_TT : CLASS_IN,
             .addr2 = where == 0 ? 0 : where == 1 ? page :
-                     where == 2 ? l2 : cds + SSID * 64,
+                     where == 2 ? l2 : cds,
         };
         smmu_event_is(row[i].name, &e, &want);
         if (row[i].stall) {
