@@ -163,6 +163,7 @@ static inline void recoverable_dma_inv_done(RecoverableDMAInv *inv, bool ok)
 typedef struct RecoverableDMAHold {
     void *host;         /* NULL: nothing is held */
     uint64_t len;       /* bytes held, at most to the granule's end */
+    uint64_t page;      /* bytes that the translation covers; 0: 2^64 */
     /* Private. */
     AddressSpace *as;
     hwaddr addr;

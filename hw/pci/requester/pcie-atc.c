@@ -166,12 +166,22 @@ PCIeAtcResult pcie_atc_translate(PCIeRequester *r, PCIeRequest *req,
     e->perm = tlb.perm & (IOMMU_RW | IOMMU_EXEC);
     e->out = (tlb.translated_addr & ~tlb.addr_mask) | (page & tlb.addr_mask);
     e->left = tlb.addr_mask - (page & tlb.addr_mask);
+    e->mask = tlb.addr_mask;
     e->as = tlb.target_as;
     if (access & ~e->perm) {
         return ATC_NO_ACCESS;
     }
     *out = *e;
     return ATC_OK;
+}
+
+bool pcie_requester_probe(PCIeRequester *r, uint32_t pasid)
+{
+    uint32_t errors = 0;
+    IOMMUTLBEntry tlb;
+
+    return pci_ats_request_translation(r->dev, pasid, false, false, 0,
+                                       ATC_PAGE, true, &tlb, 1, &errors) >= 0;
 }
 
 void pcie_atc_flush(PCIeRequester *r)

@@ -168,6 +168,16 @@ bool pcie_pri_ask(PCIeRequester *r, PCIeRequest *req, hwaddr addr,
     return true;
 }
 
+bool pcie_request_asks_page(const PCIeRequest *req)
+{
+    return req->state == REQUEST_ASKED || req->state == REQUEST_QUEUED;
+}
+
+uint32_t pcie_requester_prg_pending(const PCIeRequester *r)
+{
+    return r->pri->outstanding;
+}
+
 void pcie_pri_forget(PCIeRequester *r, PCIeRequest *req)
 {
     /* the index stays busy until the response that is still owed */

@@ -113,6 +113,7 @@ PCIeRequesterResult pcie_requester_hold(PCIeRequester *r, PCIeRequest *req,
     IOMMUAccessFlags access = is_write ? IOMMU_WO : IOMMU_RO;
     RecoverableDMAReq *dma = &req->dma;
     AddressSpace *as = pci_get_address_space(r->dev);
+    bool cached = false;
     PCIeAtcEntry e;
 
     hold->host = NULL;
@@ -137,6 +138,7 @@ PCIeRequesterResult pcie_requester_hold(PCIeRequester *r, PCIeRequest *req,
             addr = e.out + (addr - e.page);
             as = e.as;
             dma->translated = true;
+            cached = true;
             break;
         case ATC_NO_ACCESS:
             if (!req->no_stall && !req->no_pri && req->tries < PRI_TRIES &&
@@ -174,6 +176,9 @@ PCIeRequesterResult pcie_requester_hold(PCIeRequester *r, PCIeRequest *req,
     switch (recoverable_dma_hold(r->mr, as, dma, len, hold)) {
     case RECOVERABLE_DMA_OK:
         req->tries = 0;
+        if (cached) {
+            hold->page = e.mask + 1;
+        }
         return PCIE_REQUESTER_OK;
     case RECOVERABLE_DMA_STALLED:
         r->n_stall++;
@@ -194,6 +199,16 @@ PCIeRequesterResult pcie_requester_rw(PCIeRequester *r, PCIeRequest *req,
     RecoverableDMAHold hold;
     PCIeRequesterResult result;
 
+    if (!r->mr && !req->pasid_valid && !pcie_ats_enabled(r->dev) && !*done) {
+        /* plain DMA, as pci_dma_rw() does it */
+        if (!len || !may_send(r, req) ||
+            address_space_rw(pci_get_address_space(r->dev), addr,
+                             MEMTXATTRS_UNSPECIFIED, buf, len, is_write)) {
+            return len ? PCIE_REQUESTER_FAULT : PCIE_REQUESTER_OK;
+        }
+        *done = len;
+        return PCIE_REQUESTER_OK;
+    }
     while (*done < len) {
         uint8_t *p = (uint8_t *)buf + *done;
 

@@ -64,6 +64,7 @@ RecoverableDMAResult recoverable_dma_hold(IOMMUMemoryRegion *mr,
     hwaddr addr = req->iova;
 
     hold->host = NULL;
+    hold->page = 0;
     if (mr) {
         IOMMUTLBEntry entry;
         hwaddr left;
@@ -84,6 +85,7 @@ RecoverableDMAResult recoverable_dma_hold(IOMMUMemoryRegion *mr,
             len = left + 1;
         }
         as = entry.target_as;
+        hold->page = entry.addr_mask + 1;
     }
     return hold_memory(as, addr, len, req->access & IOMMU_WO, hold)
            ? RECOVERABLE_DMA_OK : RECOVERABLE_DMA_ABORT;

@@ -46,6 +46,7 @@ typedef struct PCIeAtcEntry {
     uint8_t perm;        /* RO, WO, EXEC; 0: empty */
     hwaddr out;          /* where the page is */
     hwaddr left;         /* bytes from @page to the translation's end, - 1 */
+    hwaddr mask;         /* of the translation */
     AddressSpace *as;
 } PCIeAtcEntry;
 

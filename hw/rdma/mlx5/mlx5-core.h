@@ -27,6 +27,8 @@ typedef struct Mlx5Srq Mlx5Srq;
 typedef struct Mlx5Mkey Mlx5Mkey;
 typedef struct Mlx5Op Mlx5Op;
 typedef struct Mlx5Fabric Mlx5Fabric;
+typedef struct Mlx5FaultStats Mlx5FaultStats;
+typedef struct Mlx5Portal Mlx5Portal;
 
 /*
  * Objects by number
@@ -90,7 +92,16 @@ extern const VMStateDescription vmstate_mlx5_res;
 enum {
     MLX5_MAX_EQS = 64,            /* MSI-X vectors likewise */
     MLX5_MAX_FAULTS = 1 << 17,
+    MLX5_MAX_PORTALS = 7,         /* functions beside the HCA's */
 };
+
+/* Who sends an access, and on behalf of which key. Zeroed: the HCA itself. */
+typedef struct Mlx5DmaVia {
+    uint8_t function;             /* 0: the HCA's own, else a portal's */
+    bool pasid_valid;
+    uint32_t pasid;
+    uint32_t key;                 /* 0: none */
+} Mlx5DmaVia;
 
 /* What the port tells of itself; the fabric's subnet manager sets lid. */
 typedef struct Mlx5Port {
@@ -107,7 +118,6 @@ typedef struct Mlx5Port {
 
 struct Mlx5Hca {
     /* Given by the shell. */
-    AddressSpace *as;             /* where this function's DMA goes */
     DeviceState *dev;             /* for messages and reentrancy guards */
     const char *name;             /* qdev id or "mlx5", for trace and log */
     void (*raise_irq)(Mlx5Hca *h, uint32_t vector);
@@ -121,6 +131,7 @@ struct Mlx5Hca {
     Mlx5Table uctxs, umems;       /* mlx5-devx.c */
     /* (one table per kind; other kinds add theirs here) */
 
+    struct Mlx5DmaState *dma;     /* mlx5-dma.c: functions, what waits */
     struct Mlx5CmdState *cmd;     /* mlx5-cmd.c: the command queue */
     struct Mlx5HcaState *hs;      /* mlx5-hca.c: HCA state, init segment */
     struct Mlx5EqState *eq;       /* mlx5-eq.c: who hears which event */
@@ -143,6 +154,9 @@ struct Mlx5Hca {
         uint64_t guid;            /* 0: derived from the fabric and order */
         char *odp;                /* "off", "memory" (default), "transport" */
         uint64_t xlt_limit;       /* bytes of translation tables, at most */
+        uint32_t max_faults_per_key; /* that wait; 0: no limit */
+        uint32_t max_faults_per_pasid; /* likewise */
+        uint32_t fault_retries;   /* waits of one access after its first */
     } conf;
 };
 

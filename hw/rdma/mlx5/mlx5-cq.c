@@ -155,7 +155,7 @@ static bool mlx5_cq_write(Mlx5Cq *cq, const uint8_t cqe[64])
         mlx5_dma_hold(cq->hca, addr, 64, true, &hold) != MLX5_DMA_OK) {
         return false;
     }
-    if (hold.ptr && hold.len == 64) {
+    if (hold.len == 64) {
         memcpy(hold.ptr, cqe, 56);
         smp_wmb();                /* the owner bit gives the CQE away */
         qatomic_set__nocheck((uint64_t *)((uint8_t *)hold.ptr + 56), last);

@@ -41,7 +41,8 @@ static bool mlx5_mad_scatter(Mlx5Qp *qp, Mlx5Op *op, const uint8_t *p,
                 return false;
             }
             n = MIN(run.len, req.len);
-            if (!n || mlx5_dma_write(qp->hca, run.addr, p, n) != MLX5_DMA_OK) {
+            if (!n || mlx5_dma_write_via(qp->hca, &run.via, run.addr, p, n) !=
+                      MLX5_DMA_OK) {
                 return false;
             }
             p += n;

@@ -9,6 +9,7 @@
 #include "migration/vmstate.h"
 #include "mlx5-caps.h"
 #include "mlx5-cmd.h"
+#include "mlx5-dma.h"
 #include "mlx5-memic.h"
 #include "mlx5-mkey.h"
 #include "trace.h"
@@ -215,6 +216,7 @@ Mlx5MkeyResult mlx5_mkey_translate(Mlx5Hca *h, const Mlx5MkeyReq *req,
 
     run->addr = 0;
     run->len = 0;
+    run->via = (Mlx5DmaVia) { };
     run->fault_key = req->key;
     run->fault_va = req->va;
     for (unsigned depth = 0; depth <= MLX5_MAX_INDIRECTION; depth++) {
@@ -238,6 +240,7 @@ Mlx5MkeyResult mlx5_mkey_translate(Mlx5Hca *h, const Mlx5MkeyReq *req,
         if (!want) {
             return MLX5_MKEY_OK;
         }
+        run->via.key = at.key;
         switch (mk->mode) {
         case MLX5_MKEY_PA:
             run->addr = at.va;
@@ -302,8 +305,12 @@ bool mlx5_mkey_invalidate(Mlx5Hca *h, uint32_t key, uint32_t pd, uint32_t qpn,
 
 static void mlx5_mkey_free(Mlx5Hca *h, Mlx5Mkey *mk)
 {
+    if (mk->faults && mk->faults->pending) {
+        mlx5_dma_end_key(h, mk->obj.id << 8);
+    }
     mlx5_table_del(&h->mkeys, &mk->obj);
     mlx5_xlt_fini(h, &mk->xlt);
+    g_free(mk->faults);
     g_free(mk);
 }
 

@@ -38,6 +38,7 @@ typedef enum Mlx5MkeyResult {
 typedef struct Mlx5MkeyRun {
     uint64_t addr;                /* DMA address */
     uint64_t len;                 /* bytes; neighbouring pages are one run */
+    Mlx5DmaVia via;               /* who accesses it, by the last key */
     uint32_t fault_key;           /* MLX5_MKEY_FAULT: the root key, ... */
     uint64_t fault_va;            /* ... and the address within it */
 } Mlx5MkeyRun;
@@ -99,6 +100,7 @@ struct Mlx5Mkey {
     uint32_t qpn;                 /* the only QP that may use it, or all ones */
     uint64_t start, len;
     Mlx5Xlt xlt;
+    Mlx5FaultStats *faults;       /* NULL: nothing to count so far */
     /* Where a walk of the KLM list ended: entry and its offset. */
     uint32_t klm_hint;
     uint64_t klm_hint_off;

@@ -79,6 +79,9 @@ static void mlx5_op_stop_waiting(Mlx5Op *op)
         mlx5_odp_cancel(op->fault_hca, &op->waiter);
         op->fault_hca = NULL;
         break;
+    case MLX5_WAIT_DMA:
+        mlx5_dma_cancel(&op->dma);
+        break;
     case MLX5_WAIT_RNR:
     case MLX5_WAIT_RETRY:
         mlx5_sched_untimed(op);
@@ -129,10 +132,32 @@ static void mlx5_op_resumed(Mlx5Waiter *w, bool error)
     mlx5_sched_qp(op->qp);
 }
 
+/* The IOMMU has decided. An error takes its way through the run queue. */
+static void mlx5_op_dma_ready(Mlx5DmaWait *w, bool ok)
+{
+    Mlx5Op *op = container_of(w, Mlx5Op, dma);
+
+    trace_mlx5_op_resume(op->qp->hca->name, op->qp->obj.id, op->wqe_index,
+                         op->done, !ok);
+    op->wait = MLX5_WAIT_NONE;
+    op->fault_failed = !ok;
+    if (ok) {
+        mlx5_sched_resume(op->qp);
+    } else {
+        mlx5_sched_qp(op->qp);
+    }
+}
+
 /* Whose memory a side is, and who asks for it. */
 static Mlx5Hca *mlx5_side_hca(const Mlx5Op *op, const Mlx5Side *s)
 {
     return s->remote ? op->peer->hca : op->qp->hca;
+}
+
+/* Where that one keeps its fault counters. */
+static Mlx5FaultStats **mlx5_side_faults(Mlx5Op *op, const Mlx5Side *s)
+{
+    return s->remote ? &op->peer->faults : &op->qp->faults;
 }
 
 static Mlx5Sge *mlx5_side_sge(Mlx5Op *op, const Mlx5Side *s)
@@ -150,7 +175,6 @@ typedef struct Mlx5Cursor {
     bool held;
     uint64_t held_done;
     Mlx5Hold hold;
-    uint64_t addr;                /* DMA address when there is no pointer */
 } Mlx5Cursor;
 
 static void mlx5_cursor_drop(Mlx5Cursor *c)
@@ -206,6 +230,22 @@ static Mlx5OpResult mlx5_op_fault(Mlx5Op *op, Mlx5Side *s,
     op->fault_hca = h;
     op->fault_remote = s->remote;
     return MLX5_OP_WAIT;
+}
+
+/* What became of an access of payload. */
+static Mlx5OpResult mlx5_op_dma_result(Mlx5Op *op, const Mlx5Side *s,
+                                       Mlx5DmaResult r)
+{
+    switch (r) {
+    case MLX5_DMA_OK:
+        return MLX5_OP_GO;
+    case MLX5_DMA_PENDING:
+        op->wait = MLX5_WAIT_DMA;
+        op->fault_remote = s->remote;
+        return MLX5_OP_WAIT;
+    default:
+        return mlx5_transport_fail(op, s->remote);
+    }
 }
 
 static Mlx5OpResult mlx5_side_translate(Mlx5Op *op, Mlx5Side *s,
@@ -272,13 +312,19 @@ static Mlx5OpResult mlx5_cursor_fill(Mlx5Op *op, Mlx5Cursor *c, uint64_t want)
     c->hca = mlx5_side_hca(op, s);
     c->bytes = NULL;
     c->left = MIN(run.len, req.len);
-    c->addr = run.addr;
+    if (!c->left) {
+        return mlx5_transport_fail(op, s->remote);
+    }
     if (!c->null) {
         bool write = s->access & (MLX5_ACC_LW | MLX5_ACC_RW);
 
-        if (!c->left || mlx5_dma_hold(c->hca, run.addr, c->left, write,
-                                      &c->hold) != MLX5_DMA_OK) {
-            return mlx5_transport_fail(op, s->remote);
+        op->dma.ready = mlx5_op_dma_ready;
+        r = mlx5_op_dma_result(op, s, mlx5_dma_hold_via(
+                c->hca, &run.via, &op->dma, mlx5_side_faults(op, s),
+                run.addr, c->left, write, &c->hold));
+        if (r != MLX5_OP_GO) {
+            c->left = 0;
+            return r;
         }
         c->held = true;
         c->held_done = 0;
@@ -291,7 +337,6 @@ static Mlx5OpResult mlx5_cursor_fill(Mlx5Op *op, Mlx5Cursor *c, uint64_t want)
 static void mlx5_cursor_advance(Mlx5Cursor *c, uint64_t n)
 {
     c->left -= n;
-    c->addr += n;
     c->held_done += n;
     c->side->off += n;
     if (c->bytes) {
@@ -300,42 +345,22 @@ static void mlx5_cursor_advance(Mlx5Cursor *c, uint64_t n)
 }
 
 /* Moves @n bytes that are at hand on both sides. */
-static bool mlx5_copy(Mlx5Cursor *src, Mlx5Cursor *dst, uint64_t n)
+static void mlx5_copy(const Mlx5Cursor *src, const Mlx5Cursor *dst, uint64_t n)
 {
-    uint8_t bounce[512];
-
-    if (src->bytes && dst->bytes) {
-        memmove(dst->bytes, src->bytes, n);
-        return true;
-    }
     if (dst->null) {
-        return true;
+        return;
     }
-    if (src->null && dst->bytes) {
+    if (src->null) {
         memset(dst->bytes, 0, n);
-        return true;
+    } else {
+        memmove(dst->bytes, src->bytes, n);
     }
-    /* One of them is not RAM. */
-    for (uint64_t done = 0; done < n; done += sizeof(bounce)) {
-        uint32_t part = MIN(n - done, sizeof(bounce));
-        const uint8_t *from = bounce;
+}
 
-        if (src->null) {
-            memset(bounce, 0, part);
-        } else if (src->bytes) {
-            from = src->bytes + done;
-        } else if (mlx5_dma_read(src->hca, src->addr + done, bounce, part) !=
-                   MLX5_DMA_OK) {
-            return false;
-        }
-        if (dst->bytes) {
-            memcpy(dst->bytes + done, from, part);
-        } else if (mlx5_dma_write(dst->hca, dst->addr + done, from, part) !=
-                   MLX5_DMA_OK) {
-            return false;
-        }
-    }
-    return true;
+/* A hold of what is not RAM: its release may make other devices work. */
+static bool mlx5_cursor_is_device(const Mlx5Cursor *c)
+{
+    return c->held && !c->hold.is_ram;
 }
 
 static Mlx5OpResult mlx5_op_copy(Mlx5Op *op, Mlx5Side *from, Mlx5Side *to,
@@ -365,14 +390,16 @@ static Mlx5OpResult mlx5_op_copy(Mlx5Op *op, Mlx5Side *from, Mlx5Side *to,
             }
         }
         n = MIN(MIN(src.left, dst.left), *budget);
-        if (!mlx5_copy(&src, &dst, n)) {
-            r = mlx5_transport_fail(op, dst.side->remote);
-            break;
-        }
+        mlx5_copy(&src, &dst, n);
         mlx5_cursor_advance(&src, n);
         mlx5_cursor_advance(&dst, n);
         *done += n;
         *budget -= n;
+        if (mlx5_cursor_is_device(&src) || mlx5_cursor_is_device(&dst)) {
+            /* Translations may change: no pointer stays. */
+            mlx5_cursor_drop(&src);
+            mlx5_cursor_drop(&dst);
+        }
     }
     mlx5_cursor_drop(&src);
     mlx5_cursor_drop(&dst);
@@ -442,10 +469,15 @@ static Mlx5OpResult mlx5_op_atomic(Mlx5Op *op)
     if (r != MLX5_OP_GO) {
         return r;
     }
-    if (null || run.len < 8 ||
-        mlx5_dma_atomic(op->peer->hca, run.addr, 8, mlx5_atomic_new, op,
-                        &old) != MLX5_DMA_OK) {
+    if (null || run.len < 8) {
         return mlx5_transport_fail(op, true);
+    }
+    op->dma.ready = mlx5_op_dma_ready;
+    r = mlx5_op_dma_result(op, &s, mlx5_dma_atomic(
+            op->peer->hca, &run.via, &op->dma, mlx5_side_faults(op, &s),
+            run.addr, 8, mlx5_atomic_new, op, &old));
+    if (r != MLX5_OP_GO) {
+        return r;
     }
     trace_mlx5_op_atomic(op->qp->hca->name, op->qp->obj.id, op->wqe_index,
                          req.key, req.va, old);

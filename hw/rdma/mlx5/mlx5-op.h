@@ -11,6 +11,7 @@
 #define HW_RDMA_MLX5_OP_H
 
 #include "mlx5-core.h"
+#include "mlx5-dma.h"
 #include "mlx5-odp.h"
 #include "mlx5-wqe.h"
 
@@ -39,6 +40,7 @@ typedef enum Mlx5OpWait {
     MLX5_WAIT_RNR,                /* timer: receiver had no receive WQE */
     MLX5_WAIT_RETRY,              /* timer: peer did not answer */
     MLX5_WAIT_TURN,               /* the receiver is busy with another op */
+    MLX5_WAIT_DMA,                /* the IOMMU suspended the access */
 } Mlx5OpWait;
 
 /* One end of the copy: bytes in the WQE itself or a list of keys. */
@@ -103,6 +105,7 @@ struct Mlx5Op {
     QTAILQ_ENTRY(Mlx5Op) timed;   /* or on turn_of's list of waiters */
     Mlx5Qp *turn_of;
 
+    Mlx5DmaWait dma;              /* MLX5_WAIT_DMA */
     Mlx5Waiter waiter;            /* MLX5_WAIT_FAULT */
     Mlx5Hca *fault_hca;           /* whose fault it is */
     bool fault_remote;            /* the fault was on the peer's side */

@@ -18,6 +18,7 @@
 #include "mlx5-caps.h"
 #include "mlx5-cq.h"
 #include "mlx5-devx.h"
+#include "mlx5-dma.h"
 #include "mlx5-doorbell.h"
 #include "mlx5-eq.h"
 #include "mlx5-fabric.h"
@@ -46,6 +47,10 @@ enum {
     CAP_EXP = 0x60,
     CAP_VSC = 0xc0,
     CAP_SERIAL = 0x100,
+    CAP_ATS = 0x120,
+    CAP_PRI = 0x130,
+
+    PRI_REQUESTS = 512,
 
     CLASS_INFINIBAND = 0x0207,
 };
@@ -54,9 +59,11 @@ struct Mlx5Pci {
     PCIDevice parent_obj;
 
     Mlx5Hca hca;
+    PCIeRequester requester;
     Mlx5Vsc vsc;
     MemoryRegion bar, iseg, uars;
-    char *link;                   /* property: link layer */
+    char *link;                   /* properties: link layer, ... */
+    bool ats, pri;                /* ... capabilities of function 0 */
 };
 
 static void mlx5_pci_raise_irq(Mlx5Hca *h, uint32_t vector)
@@ -143,6 +150,11 @@ static bool mlx5_pci_check_properties(Mlx5Pci *s, Error **errp)
                    "odp=transport", h->conf.odp);
         return false;
     }
+    if (s->pri && !s->ats) {
+        error_setg(errp, "pri=on needs ats=on: pages are asked for where a "
+                   "translation request found none");
+        return false;
+    }
     if (h->num_vectors < 2 || h->num_vectors > MLX5_MAX_EQS) {
         error_setg(errp, "num-vectors=%u is out of range, use num-vectors=2 "
                    "to num-vectors=%u", h->num_vectors, MLX5_MAX_EQS);
@@ -174,6 +186,12 @@ static bool mlx5_pci_init_capabilities(Mlx5Pci *s, Error **errp)
         error_setg(errp, "mlx5-hca needs a PCI Express bus: use bus=pcie.0 "
                    "or the bus of a pcie-root-port");
         return false;
+    }
+    if (s->ats) {
+        pcie_ats_init(pdev, CAP_ATS, true);
+    }
+    if (s->pri) {
+        pcie_pri_init(pdev, CAP_PRI, PRI_REQUESTS, false);
     }
     if (msix_init(pdev, s->hca.num_vectors, &s->bar, 0, BAR_MSIX_TABLE,
                   &s->bar, 0, BAR_MSIX_PBA, 0, errp) < 0) {
@@ -211,7 +229,6 @@ static void mlx5_pci_realize(PCIDevice *pdev, Error **errp)
     if (!mlx5_pci_init_capabilities(s, errp)) {
         return;
     }
-    h->as = pci_get_address_space(pdev);
     h->dev = DEVICE(pdev);
     h->name = DEVICE(pdev)->id ?: TYPE_MLX5_HCA;
     h->guard = &DEVICE(pdev)->mem_reentrancy_guard;
@@ -223,6 +240,8 @@ static void mlx5_pci_realize(PCIDevice *pdev, Error **errp)
         return;
     }
 
+    pcie_requester_init(&s->requester, pdev);
+    mlx5_dma_init(h, &s->requester);
     mlx5_fabric_join(h);
     mlx5_hca_init(h);
     mlx5_caps_init(h);
@@ -255,6 +274,8 @@ static void mlx5_pci_exit(PCIDevice *pdev)
     mlx5_caps_fini(h);
     mlx5_hca_fini(h);
     mlx5_fabric_leave(h);
+    mlx5_dma_fini(h);
+    pcie_requester_exit(&s->requester);
     msix_uninit(pdev, &s->bar, &s->bar);
     pcie_cap_exit(pdev);
 }
@@ -265,6 +286,7 @@ static void mlx5_pci_reset_hold(Object *obj, ResetType type)
     Mlx5Pci *s = MLX5_HCA(obj);
 
     mlx5_hca_reset(&s->hca);
+    pcie_requester_reset(&s->requester);
     memset(&s->vsc, 0, sizeof(s->vsc));
 }
 
@@ -292,6 +314,16 @@ static void mlx5_pci_write_config(PCIDevice *pdev, uint32_t addr,
     }
     pci_default_write_config(pdev, addr, value, len);
     pcie_cap_flr_write_config(pdev, addr, value, len);
+    pcie_requester_config_write(&MLX5_HCA(pdev)->requester, addr, len);
+}
+
+static int mlx5_pci_post_load(void *opaque, int version_id)
+{
+    Mlx5Pci *s = opaque;
+
+    /* What the guest had enabled */
+    pcie_requester_config_write(&s->requester, 0, 0);
+    return 0;
 }
 
 static const Property mlx5_pci_properties[] = {
@@ -301,12 +333,20 @@ static const Property mlx5_pci_properties[] = {
     DEFINE_PROP_STRING("odp", Mlx5Pci, hca.conf.odp),
     DEFINE_PROP_SIZE("xlt-limit", Mlx5Pci, hca.conf.xlt_limit, 1 * GiB),
     DEFINE_PROP_UINT32("num-vectors", Mlx5Pci, hca.num_vectors, 16),
+    DEFINE_PROP_BOOL("ats", Mlx5Pci, ats, false),
+    DEFINE_PROP_BOOL("pri", Mlx5Pci, pri, false),
+    DEFINE_PROP_UINT32("max-faults-per-key", Mlx5Pci,
+                       hca.conf.max_faults_per_key, 0),
+    DEFINE_PROP_UINT32("max-faults-per-pasid", Mlx5Pci,
+                       hca.conf.max_faults_per_pasid, 0),
+    DEFINE_PROP_UINT32("fault-retries", Mlx5Pci, hca.conf.fault_retries, 3),
 };
 
 static const VMStateDescription vmstate_mlx5_pci = {
     .name = TYPE_MLX5_HCA,
     .version_id = 1,
     .minimum_version_id = 1,
+    .post_load = mlx5_pci_post_load,
     /* Objects come after what they name. */
     .fields = (const VMStateField[]) {
         VMSTATE_PCI_DEVICE(parent_obj, Mlx5Pci),

@@ -273,6 +273,7 @@ static void mlx5_qp_free(Mlx5Qp *qp)
     }
     mlx5_table_del(&qp->hca->qps, &qp->obj);
     mlx5_buf_fini(&qp->buf);
+    g_free(qp->faults);
     g_free(qp);
 }
 

@@ -65,6 +65,8 @@ struct Mlx5Qp {
     uint32_t sq_bbs;              /* send queue's basic blocks, or 0 */
     uint64_t sq_off;              /* bytes before the send queue */
 
+    Mlx5FaultStats *faults;       /* NULL: nothing to count so far */
+
     uint16_t sq_pi, sq_ci;        /* basic blocks posted and completed */
     uint16_t rq_pi, rq_ci;        /* receive WQEs posted and taken */
 
@@ -139,6 +141,7 @@ static inline Mlx5Srq *mlx5_srq_find(Mlx5Hca *h, uint32_t srqn)
 /* mlx5-sched.c: who runs when. */
 void mlx5_sched_qp(Mlx5Qp *qp);             /* as soon as possible */
 void mlx5_sched_now(Mlx5Qp *qp);            /* from a doorbell: at once */
+void mlx5_sched_resume(Mlx5Qp *qp);         /* its access may go on */
 void mlx5_sched_forget(Mlx5Qp *qp);
 void mlx5_sched_at(Mlx5Op *op, int64_t when);
 void mlx5_sched_untimed(Mlx5Op *op);

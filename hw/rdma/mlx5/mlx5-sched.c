@@ -25,6 +25,21 @@ enum {
     ERR_POLL_MAX = 50 * SCALE_MS,
 };
 
+/* Slices that are on, of all HCAs. */
+static unsigned slices;
+
+static void mlx5_sched_enter(Mlx5QpState *s)
+{
+    s->running = true;
+    slices++;
+}
+
+static void mlx5_sched_leave(Mlx5QpState *s)
+{
+    s->running = false;
+    slices--;
+}
+
 void mlx5_sched_qp(Mlx5Qp *qp)
 {
     Mlx5QpState *s = qp->hca->qp;
@@ -46,11 +61,24 @@ void mlx5_sched_now(Mlx5Qp *qp)
         mlx5_sched_qp(qp);
         return;
     }
-    s->running = true;
+    mlx5_sched_enter(s);
     more = mlx5_sq_run(qp, &budget);
-    s->running = false;
+    mlx5_sched_leave(s);
     if (more) {
         mlx5_sched_qp(qp);
+    }
+}
+
+/*
+ * At once, too: this is what keeps a fault short. But not in the middle of
+ * another HCA's slice, whose operations may rest on what this one changes.
+ */
+void mlx5_sched_resume(Mlx5Qp *qp)
+{
+    if (slices) {
+        mlx5_sched_qp(qp);
+    } else {
+        mlx5_sched_now(qp);
     }
 }
 
@@ -62,7 +90,7 @@ static void mlx5_sched_bh(void *opaque)
     if (s->running || s->relink) {
         return;
     }
-    s->running = true;
+    mlx5_sched_enter(s);
     while (left && !QTAILQ_EMPTY(&s->run)) {
         Mlx5Qp *qp = QTAILQ_FIRST(&s->run);
         uint64_t slice = MIN(left, (uint64_t)SLICE_QP), budget = slice;
@@ -74,7 +102,7 @@ static void mlx5_sched_bh(void *opaque)
         }
         left -= slice - budget;
     }
-    s->running = false;
+    mlx5_sched_leave(s);
     if (!QTAILQ_EMPTY(&s->run)) {
         qemu_bh_schedule(s->bh);
     }

@@ -191,7 +191,8 @@ static uint8_t mlx5_umr_load(Mlx5Hca *h, const Mlx5UmrCtx *ctx, Mlx5Mkey *mk,
             return MLX5_SYN_LOCAL_PROT;
         }
         want = MIN(want, run.len);
-        if (mlx5_dma_read(h, run.addr, chunk + have, want) != MLX5_DMA_OK) {
+        if (mlx5_dma_read_via(h, &run.via, run.addr, chunk + have, want) !=
+            MLX5_DMA_OK) {
             return MLX5_SYN_LOCAL_PROT;
         }
         have += want;

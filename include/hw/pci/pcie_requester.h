@@ -144,6 +144,18 @@ void pcie_requester_unblock_inv(PCIeRequester *r);
 /* Gives a pending request up; ready() will not come. Harmless otherwise. */
 void pcie_requester_cancel(PCIeRequester *r, PCIeRequest *req);
 
+/* A pending request waits for a page request's response, not for a stall. */
+bool pcie_request_asks_page(const PCIeRequest *req);
+/* Page request groups that a response is owed for. */
+uint32_t pcie_requester_prg_pending(const PCIeRequester *r);
+
+/*
+ * Sends a translation request, whose answer is not cached: true where the
+ * IOMMU has a translation table for @pasid, whatever is mapped in it.
+ * May be called from invalidated().
+ */
+bool pcie_requester_probe(PCIeRequester *r, uint32_t pasid);
+
 /*
  * Copies between @buf and guest memory; *@done says how far it is and is
  * where a later call goes on. OK: all @len bytes done. PENDING: ready() will
