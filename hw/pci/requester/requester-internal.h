@@ -33,8 +33,6 @@ static inline uint32_t pcie_request_pasid(const PCIeRequest *req)
     return req->pasid_valid ? req->pasid : PCI_NO_PASID;
 }
 
-bool pcie_requester_in_d3(PCIeRequester *r);
-
 /* Takes @req out of whatever it waits in; it is idle then. */
 void pcie_request_detach(PCIeRequester *r, PCIeRequest *req);
 

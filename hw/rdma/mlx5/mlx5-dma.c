@@ -11,6 +11,7 @@
 #include "qemu/atomic.h"
 #include "system/memory.h"
 #include "system/address-spaces.h"
+#include "migration/vmstate.h"
 #include "mlx5-dma.h"
 #include "mlx5-memic.h"
 #include "mlx5-mkey.h"
@@ -444,3 +445,38 @@ void mlx5_dma_fini(Mlx5Hca *h)
     g_free(h->dma);
     h->dma = NULL;
 }
+
+/* Migration: counters only; what waits is issued again. */
+
+static const VMStateDescription vmstate_mlx5_dma_function = {
+    .name = "mlx5/dma/function",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT(stats, Mlx5DmaFunction, 1, vmstate_mlx5_faults,
+                       Mlx5FaultStats),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+static const VMStateDescription vmstate_mlx5_dma_state = {
+    .name = "mlx5/dma/state",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_ARRAY(fn, Mlx5DmaState, 1 + MLX5_MAX_PORTALS, 1,
+                             vmstate_mlx5_dma_function, Mlx5DmaFunction),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+const VMStateDescription vmstate_mlx5_dma = {
+    .name = "mlx5/dma",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_POINTER(dma, Mlx5Hca, vmstate_mlx5_dma_state,
+                               Mlx5DmaState),
+        VMSTATE_END_OF_LIST()
+    }
+};

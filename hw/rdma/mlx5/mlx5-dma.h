@@ -119,6 +119,8 @@ typedef struct Mlx5DmaState {
     QTAILQ_HEAD(, Mlx5DmaWait) waits;
 } Mlx5DmaState;
 
+extern const VMStateDescription vmstate_mlx5_dma; /* of Mlx5Hca */
+
 /*
  * A queue's memory as the driver hands it over: a list of pages.
  * Offsets are bytes from the queue's first byte (page_offset applied).

@@ -12,6 +12,7 @@
 #include "mlx5-dma.h"
 #include "mlx5-memic.h"
 #include "mlx5-mkey.h"
+#include "mlx5-portal.h"
 #include "trace.h"
 
 enum {
@@ -245,6 +246,9 @@ Mlx5MkeyResult mlx5_mkey_translate(Mlx5Hca *h, const Mlx5MkeyReq *req,
         case MLX5_MKEY_PA:
             run->addr = at.va;
             run->len = want;
+            run->via.function = mk->portal;
+            run->via.pasid_valid = mk->pasid_valid;
+            run->via.pasid = mk->pasid;
             return run->addr & MLX5_DMA_MEMIC ? MLX5_MKEY_ERROR : MLX5_MKEY_OK;
         case MLX5_MKEY_MTT:
             r = mlx5_mkey_mtt(mk, at.va, want,
@@ -464,7 +468,7 @@ static enum Mlx5CmdStatus mlx5_mkey_query(Mlx5Hca *h, Mlx5Cmd *c)
     Mlx5Mkey *mk = mlx5_mkey_find(h, MLX5_GET(c->in, query_mkey_in,
                                               mkey_index) << 8);
 
-    if (!mk) {
+    if (!mk || mk->dead) {
         return MLX5_CMD_BAD_RES;
     }
     mlx5_mkey_to_mkc(mk, MLX5_ADDR(c->out, query_mkey_out,
@@ -480,8 +484,12 @@ static enum Mlx5CmdStatus mlx5_mkey_destroy(Mlx5Hca *h, Mlx5Cmd *c)
     uint32_t index = MLX5_GET(c->in, destroy_mkey_in, mkey_index);
     Mlx5Mkey *mk = mlx5_mkey_find(h, index << 8);
 
-    if (!mk || mk->obj.uid != c->uid) {
+    if (!mk || mk->obj.uid != c->uid || mk->dead) {
         return MLX5_CMD_BAD_RES;
+    }
+    if (mk->portal) {
+        mlx5_portal_key_end(h, mk);
+        return MLX5_CMD_OK;
     }
     trace_mlx5_mkey_destroy(h->name, index << 8 | mk->variant);
     mlx5_mkey_free(h, mk);
@@ -550,6 +558,7 @@ void mlx5_mkey_init(Mlx5Hca *h)
     h->mk = g_new0(Mlx5MkeyState, 1);
     mlx5_table_init(&h->mkeys, MLX5_MKEY_FIRST,
                     (1u << MLX5_LOG_MAX_MKEY) - MLX5_MKEY_FIRST);
+    mlx5_portal_keys_init(h);
     mlx5_table_init(&h->mk->psvs, 1, MLX5_MAX_PSVS - 1);
 }
 
@@ -557,6 +566,7 @@ void mlx5_mkey_destroy_all(Mlx5Hca *h)
 {
     Mlx5Obj *o, *next;
 
+    mlx5_portal_keys_reset(h);
     QTAILQ_FOREACH_SAFE(o, &h->mkeys.all, next, next) {
         mlx5_mkey_free(h, (Mlx5Mkey *)o);
     }
@@ -569,6 +579,7 @@ void mlx5_mkey_destroy_all(Mlx5Hca *h)
 void mlx5_mkey_fini(Mlx5Hca *h)
 {
     mlx5_mkey_destroy_all(h);
+    mlx5_portal_keys_fini(h);
     mlx5_table_fini(&h->mkeys);
     mlx5_table_fini(&h->mk->psvs);
     g_free(h->mk);
@@ -582,6 +593,30 @@ static int mlx5_mkey_pre_load(void *opaque)
     memset(opaque, 0, sizeof(Mlx5Mkey));
     return 0;
 }
+
+static bool mlx5_mkey_faults_needed(void *opaque)
+{
+    return ((Mlx5Mkey *)opaque)->faults;
+}
+
+static int mlx5_mkey_faults_pre_load(void *opaque)
+{
+    ((Mlx5Mkey *)opaque)->faults = g_new0(Mlx5FaultStats, 1);
+    return 0;
+}
+
+static const VMStateDescription vmstate_mlx5_mkey_faults = {
+    .name = "mlx5-mkey/faults",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = mlx5_mkey_faults_needed,
+    .pre_load = mlx5_mkey_faults_pre_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_POINTER(faults, Mlx5Mkey, vmstate_mlx5_faults,
+                               Mlx5FaultStats),
+        VMSTATE_END_OF_LIST()
+    }
+};
 
 static const VMStateDescription vmstate_mlx5_mkey = {
     .name = "mlx5-mkey",
@@ -611,6 +646,11 @@ static const VMStateDescription vmstate_mlx5_mkey = {
         },
         VMSTATE_BUFFER(mkc, Mlx5Mkey),
         VMSTATE_END_OF_LIST()
+    },
+    .subsections = (const VMStateDescription * const []) {
+        &vmstate_mlx5_mkey_portal,
+        &vmstate_mlx5_mkey_faults,
+        NULL
     }
 };
 
@@ -622,6 +662,11 @@ static bool mlx5_mkeys_post_load(void *opaque, int version_id, Error **errp)
     if (!mlx5_table_post_load(&h->mkeys) ||
         !mlx5_table_post_load(&h->mk->psvs)) {
         error_setg(errp, "mlx5: memory key numbers are not unique");
+        return false;
+    }
+    if (!mlx5_portal_keys_post_load(h)) {
+        error_setg(errp, "mlx5: a memory key of an SVA portal does not fit: "
+                   "sva-portals must be the same on both sides");
         return false;
     }
     h->mk->xlt_bytes = 0;
@@ -644,6 +689,9 @@ static const VMStateDescription vmstate_mlx5_mkey_state = {
     .minimum_version_id = 1,
     .fields = (const VMStateField[]) {
         VMSTATE_MLX5_TABLE(psvs, Mlx5MkeyState, vmstate_mlx5_res, Mlx5Res),
+        VMSTATE_UINT32(nvariants, Mlx5MkeyState),
+        VMSTATE_VBUFFER_ALLOC_UINT32(variants, Mlx5MkeyState, 1, NULL,
+                                     nvariants),
         VMSTATE_END_OF_LIST()
     }
 };

@@ -99,6 +99,11 @@ struct Mlx5Mkey {
     uint32_t pd;
     uint32_t qpn;                 /* the only QP that may use it, or all ones */
     uint64_t start, len;
+    /* Of an SVA portal: whose DMA it does, mode PA. */
+    uint8_t portal;               /* function number, 0: none */
+    bool dead;                    /* has ended, its index rests */
+    bool pasid_valid;
+    uint32_t pasid;
     Mlx5Xlt xlt;
     Mlx5FaultStats *faults;       /* NULL: nothing to count so far */
     /* Where a walk of the KLM list ended: entry and its offset. */
@@ -115,6 +120,10 @@ enum {
 
 typedef struct Mlx5MkeyState {
     uint64_t xlt_bytes;           /* translation tables of all keys */
+    uint32_t portal_keys[1 + MLX5_MAX_PORTALS]; /* that live */
+    GQueue resting;               /* dead Mlx5Mkey, oldest first */
+    uint8_t *variants;            /* of portals' keys, last one by index */
+    uint32_t nvariants;
     Mlx5Table psvs;
 } Mlx5MkeyState;
 

@@ -26,6 +26,7 @@
 #include "mlx5-memic.h"
 #include "mlx5-mkey.h"
 #include "mlx5-odp.h"
+#include "mlx5-portal-pci.h"
 #include "mlx5-qp.h"
 #include "mlx5-res.h"
 #include "mlx5-vport.h"
@@ -49,6 +50,7 @@ enum {
     CAP_SERIAL = 0x100,
     CAP_ATS = 0x120,
     CAP_PRI = 0x130,
+    CAP_ACS = 0x140,
 
     PRI_REQUESTS = 512,
 
@@ -63,7 +65,9 @@ struct Mlx5Pci {
     Mlx5Vsc vsc;
     MemoryRegion bar, iseg, uars;
     char *link;                   /* properties: link layer, ... */
-    bool ats, pri;                /* ... capabilities of function 0 */
+    bool ats, pri;                /* ... capabilities of function 0, ... */
+    uint8_t portals;              /* ... SVA portals */
+    Mlx5PortalConf portal_conf;
 };
 
 static void mlx5_pci_raise_irq(Mlx5Hca *h, uint32_t vector)
@@ -155,6 +159,16 @@ static bool mlx5_pci_check_properties(Mlx5Pci *s, Error **errp)
                    "translation request found none");
         return false;
     }
+    if (s->portals > MLX5_MAX_PORTALS) {
+        error_setg(errp, "sva-portals=%u is out of range, use sva-portals=0 "
+                   "to sva-portals=%u", s->portals, MLX5_MAX_PORTALS);
+        return false;
+    }
+    if (s->portals && PCI_FUNC(PCI_DEVICE(s)->devfn)) {
+        error_setg(errp, "sva-portals=%u: the HCA must be function 0 of its "
+                   "slot, the portals follow it", s->portals);
+        return false;
+    }
     if (h->num_vectors < 2 || h->num_vectors > MLX5_MAX_EQS) {
         error_setg(errp, "num-vectors=%u is out of range, use num-vectors=2 "
                    "to num-vectors=%u", h->num_vectors, MLX5_MAX_EQS);
@@ -187,12 +201,6 @@ static bool mlx5_pci_init_capabilities(Mlx5Pci *s, Error **errp)
                    "or the bus of a pcie-root-port");
         return false;
     }
-    if (s->ats) {
-        pcie_ats_init(pdev, CAP_ATS, true);
-    }
-    if (s->pri) {
-        pcie_pri_init(pdev, CAP_PRI, PRI_REQUESTS, false);
-    }
     if (msix_init(pdev, s->hca.num_vectors, &s->bar, 0, BAR_MSIX_TABLE,
                   &s->bar, 0, BAR_MSIX_PBA, 0, errp) < 0) {
         return false;
@@ -201,6 +209,22 @@ static bool mlx5_pci_init_capabilities(Mlx5Pci *s, Error **errp)
         msix_vector_use(pdev, i);
     }
     return true;
+}
+
+static void mlx5_pci_init_ext_capabilities(Mlx5Pci *s)
+{
+    PCIDevice *pdev = PCI_DEVICE(s);
+
+    pcie_dev_ser_num_init(pdev, CAP_SERIAL, s->hca.port.sys_guid);
+    if (s->ats) {
+        pcie_ats_init(pdev, CAP_ATS, true);
+    }
+    if (s->pri) {
+        pcie_pri_init(pdev, CAP_PRI, PRI_REQUESTS, false);
+    }
+    if (s->portals) {
+        pcie_acs_init(pdev, CAP_ACS); /* a group for each function */
+    }
 }
 
 static void mlx5_pci_init_bar(Mlx5Pci *s)
@@ -216,6 +240,9 @@ static void mlx5_pci_init_bar(Mlx5Pci *s)
                      PCI_BASE_ADDRESS_MEM_TYPE_64 |
                      PCI_BASE_ADDRESS_MEM_PREFETCH, &s->bar);
 }
+
+static void mlx5_pci_exit(PCIDevice *pdev);
+static DeviceRealize mlx5_pci_parent_realize;
 
 static void mlx5_pci_realize(PCIDevice *pdev, Error **errp)
 {
@@ -240,9 +267,10 @@ static void mlx5_pci_realize(PCIDevice *pdev, Error **errp)
         return;
     }
 
+    mlx5_fabric_join(h);
+    mlx5_pci_init_ext_capabilities(s);
     pcie_requester_init(&s->requester, pdev);
     mlx5_dma_init(h, &s->requester);
-    mlx5_fabric_join(h);
     mlx5_hca_init(h);
     mlx5_caps_init(h);
     mlx5_res_init(h);
@@ -253,7 +281,21 @@ static void mlx5_pci_realize(PCIDevice *pdev, Error **errp)
     mlx5_qp_init(h);
     mlx5_devx_init(h);
     mlx5_cmd_init(h);
-    pcie_dev_ser_num_init(pdev, CAP_SERIAL, h->port.sys_guid);
+    for (unsigned i = 1; i <= s->portals; i++) {
+        if (!mlx5_portal_create(h, pdev, i, &s->portal_conf, errp)) {
+            mlx5_pci_exit(pdev);
+            return;
+        }
+    }
+}
+
+/* The shell's realize, before PCI looks at the device */
+static void mlx5_pci_dc_realize(DeviceState *dev, Error **errp)
+{
+    if (MLX5_HCA(dev)->portals) {
+        PCI_DEVICE(dev)->cap_present |= QEMU_PCI_CAP_MULTIFUNCTION;
+    }
+    mlx5_pci_parent_realize(dev, errp);
 }
 
 static void mlx5_pci_exit(PCIDevice *pdev)
@@ -261,6 +303,14 @@ static void mlx5_pci_exit(PCIDevice *pdev)
     Mlx5Pci *s = MLX5_HCA(pdev);
     Mlx5Hca *h = &s->hca;
 
+    for (unsigned i = 1; i <= s->portals; i++) {
+        g_autofree char *name = mlx5_portal_child(i);
+        Object *portal = object_resolve_path_component(OBJECT(s), name);
+
+        if (portal) {             /* an unplug may have taken it already */
+            object_unparent(portal);
+        }
+    }
     mlx5_cmd_fini(h);
     mlx5_hca_destroy_all(h);
     mlx5_qp_fini(h);
@@ -340,6 +390,10 @@ static const Property mlx5_pci_properties[] = {
     DEFINE_PROP_UINT32("max-faults-per-pasid", Mlx5Pci,
                        hca.conf.max_faults_per_pasid, 0),
     DEFINE_PROP_UINT32("fault-retries", Mlx5Pci, hca.conf.fault_retries, 3),
+    DEFINE_PROP_UINT8("sva-portals", Mlx5Pci, portals, 0),
+    DEFINE_PROP_BOOL("x-portal-no-ats", Mlx5Pci, portal_conf.no_ats, false),
+    DEFINE_PROP_BOOL("x-portal-no-pasid", Mlx5Pci, portal_conf.no_pasid,
+                     false),
 };
 
 static const VMStateDescription vmstate_mlx5_pci = {
@@ -352,6 +406,7 @@ static const VMStateDescription vmstate_mlx5_pci = {
         VMSTATE_PCI_DEVICE(parent_obj, Mlx5Pci),
         VMSTATE_MSIX(parent_obj, Mlx5Pci),
         VMSTATE_STRUCT(vsc, Mlx5Pci, 1, vmstate_mlx5_vsc, Mlx5Vsc),
+        VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_dma, Mlx5Hca),
         VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_hca_state, Mlx5Hca),
         VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_port, Mlx5Hca),
         VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_caps, Mlx5Hca),
@@ -384,6 +439,8 @@ static void mlx5_pci_class_init(ObjectClass *klass, const void *data)
     pc->subsystem_vendor_id = MLX5_VENDOR_ID;
     pc->class_id = CLASS_INFINIBAND;
     rc->phases.hold = mlx5_pci_reset_hold;
+    device_class_set_parent_realize(dc, mlx5_pci_dc_realize,
+                                    &mlx5_pci_parent_realize);
     dc->desc = "PCIe RDMA host channel adapter for the mlx5 driver";
     dc->vmsd = &vmstate_mlx5_pci;
     set_bit(DEVICE_CATEGORY_NETWORK, dc->categories);

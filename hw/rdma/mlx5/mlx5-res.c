@@ -7,6 +7,7 @@
 #include "mlx5-res.h"
 #include "mlx5-caps.h"
 #include "mlx5-mkey.h"
+#include "mlx5-portal.h"
 #include "trace.h"
 
 /* Syndromes of this file. */
@@ -72,8 +73,13 @@ static enum Mlx5CmdStatus cmd_alloc_pd(Mlx5Hca *h, Mlx5Cmd *c)
 
 static enum Mlx5CmdStatus cmd_dealloc_pd(Mlx5Hca *h, Mlx5Cmd *c)
 {
-    return res_dealloc(h, c, &h->pds, "pd",
-                       MLX5_GET(c->in, dealloc_pd_in, pd));
+    uint32_t pd = MLX5_GET(c->in, dealloc_pd_in, pd);
+    enum Mlx5CmdStatus st = res_dealloc(h, c, &h->pds, "pd", pd);
+
+    if (st == MLX5_CMD_OK) {
+        mlx5_portal_pd_gone(h, pd);
+    }
+    return st;
 }
 
 static enum Mlx5CmdStatus cmd_alloc_xrcd(Mlx5Hca *h, Mlx5Cmd *c)

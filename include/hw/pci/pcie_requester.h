@@ -117,6 +117,9 @@ void pcie_requester_reset(PCIeRequester *r);
  */
 void pcie_requester_config_write(PCIeRequester *r, uint32_t addr, int len);
 
+/* The function is in D1 to D3: it sends nothing. */
+bool pcie_requester_in_d3(PCIeRequester *r);
+
 /*
  * Holds up to @len bytes at @addr for reading or writing. hold->len comes
  * back clipped to what is contiguous: loop for more. An atomic takes a write
