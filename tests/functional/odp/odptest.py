@@ -52,6 +52,43 @@ HARMLESS = re.compile(
     r'|mlx5_core .*: (firmware version|mlx5_pci_vsc_init)', re.I)
 
 
+#: Shell script: waits for two network cards with the MAC addresses
+#: 52:54:00:00:00:01 and 02, gives each a network namespace, and sends the file
+#: or disk that $1 names from the second to the first. Prints the MD5 of what
+#: was received and of what was sent.
+NET = """
+ip() { /usr/bin/ip "$@"; }  # the shell has one of its own
+for i in $(seq 100); do
+    [ $(grep -l 52:54:00 /sys/class/net/*/address | wc -l) = 2 ] && break
+    sleep 0.1
+done
+for i in 1 2; do
+    dev=$(grep -l 52:54:00:00:00:0$i /sys/class/net/*/address | cut -d/ -f5)
+    ip netns add n$i
+    ip link set $dev netns n$i
+    ip -n n$i addr add 10.9.0.$i/24 dev $dev
+    ip -n n$i link set $dev up
+done
+cat >/tmp/net.py <<'EOF'
+import hashlib, socket, sys
+if len(sys.argv) == 1:
+    listen = socket.create_server(('10.9.0.1', 4000))
+    print('ready', file=sys.stderr, flush=True)
+    data = listen.accept()[0].makefile('rb').read()
+else:
+    data = open(sys.argv[1], 'rb').read()
+    socket.create_connection(('10.9.0.1', 4000)).sendall(data)
+print(hashlib.md5(data).hexdigest(), flush=True)
+EOF
+ip netns exec n1 timeout 120 python3 /tmp/net.py 2>/tmp/ready &
+for i in $(seq 100); do grep -q ready /tmp/ready && break; sleep 0.1; done
+ip netns exec n2 python3 /tmp/net.py $1
+wait
+ip netns del n1
+ip netns del n2
+"""
+
+
 def qemu_python():
     """Make QEMU's own python packages importable."""
     binary = build.emulator('aarch64')

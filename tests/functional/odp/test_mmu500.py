@@ -91,41 +91,6 @@ data[0:4096] = b'c' * 4096
 print('unmapped', dma(iova), mem[:] == b'b' * 4096)
 """
 
-NET = """set -e
-ip() { command /usr/bin/ip "$@"; }  # not the shell's own
-modprobe -a nvme virtio_pci virtio_net
-for i in $(seq 100); do
-    [ -e /dev/nvme0n1 ] &&
-        [ $(grep -l 52:54:00 /sys/class/net/*/address | wc -l) = 2 ] && break
-    sleep 0.1
-done
-for i in 1 2; do
-    dev=$(grep -l 52:54:00:00:00:0$i /sys/class/net/*/address | cut -d/ -f5)
-    ip netns add n$i
-    ip link set $dev netns n$i
-    ip -n n$i addr add 10.9.0.$i/24 dev $dev
-    ip -n n$i link set $dev up
-done
-cat >/tmp/net.py <<'EOF'
-import hashlib, socket, sys
-if sys.argv[1] == 'receive':
-    listen = socket.create_server(('10.9.0.1', 4000))
-    print('ready', file=sys.stderr, flush=True)
-    data = listen.accept()[0].makefile('rb').read()
-else:
-    data = open('/dev/nvme0n1', 'rb').read()
-    socket.create_connection(('10.9.0.1', 4000)).sendall(data)
-print(hashlib.md5(data).hexdigest(), flush=True)
-EOF
-ip netns exec n1 python3 /tmp/net.py receive 2>/tmp/ready &
-for i in $(seq 100); do grep -q ready /tmp/ready && break; sleep 0.1; done
-ip netns exec n2 python3 /tmp/net.py send
-wait
-ip netns del n1
-ip netns del n2
-"""
-
-
 def make_disk():
     """A disk of known noise; its path and MD5."""
     fd, path = tempfile.mkstemp(prefix='odp-disk-')
@@ -185,7 +150,10 @@ class Mmu500:
     def test_net(self):
         """A file from one virtio-net card to the other, each in a network
         namespace."""
-        out = self.sh(NET)
+        out = self.sh(
+            'modprobe -a nvme virtio_pci virtio_net; for i in $(seq 100); do '
+            '[ -e /dev/nvme0n1 ] && break; sleep 0.1; done\n'
+            'set -e -- /dev/nvme0n1' + odptest.NET)
         self.assertEqual(out.split(), [self.md5] * 2)
 
     def test_hca(self):
