@@ -94,6 +94,7 @@ static Mlx5MkeyResult mlx5_mkey_mtt(const Mlx5Mkey *mk, uint64_t va,
     mtt = mlx5_xlt_mtts(&mk->xlt, idx, &n);
     e = mtt ? be64_to_cpu(*mtt) : 0;
     if ((e & flags) != flags) {
+        run->fault_log = MIN(run->fault_log, mk->log_page);
         return MLX5_MKEY_FAULT;
     }
     e &= ~(mask | MLX5_MTT_FLAGS);
@@ -220,6 +221,7 @@ Mlx5MkeyResult mlx5_mkey_translate(Mlx5Hca *h, const Mlx5MkeyReq *req,
     run->via = (Mlx5DmaVia) { };
     run->fault_key = req->key;
     run->fault_va = req->va;
+    run->fault_log = 63;
     for (unsigned depth = 0; depth <= MLX5_MAX_INDIRECTION; depth++) {
         uint64_t want = at.len;
         Mlx5MkeyResult r;
@@ -267,12 +269,14 @@ Mlx5MkeyResult mlx5_mkey_translate(Mlx5Hca *h, const Mlx5MkeyReq *req,
             /* Software knows the faults of the keys below by themselves. */
             run->fault_key = at.key;
             run->fault_va = at.va;
+            run->fault_log = 63;
             by_ksm = false;
             break;
         case MLX5_MKEY_KSM:
             if (!mlx5_mkey_ksm(mk, at.va, &at)) {
                 return MLX5_MKEY_ERROR;
             }
+            run->fault_log = MIN(run->fault_log, mk->log_page);
             if (!at.key) {
                 return MLX5_MKEY_FAULT;
             }

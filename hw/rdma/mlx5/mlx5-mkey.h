@@ -41,6 +41,7 @@ typedef struct Mlx5MkeyRun {
     Mlx5DmaVia via;               /* who accesses it, by the last key */
     uint32_t fault_key;           /* MLX5_MKEY_FAULT: the root key, ... */
     uint64_t fault_va;            /* ... and the address within it */
+    uint8_t fault_log;            /* log2 bytes of the piece that is absent */
 } Mlx5MkeyRun;
 
 /*

@@ -2,10 +2,17 @@
  * mlx5 on-demand paging: page-fault events and their resumption
  *
  * A fault is pending from the event to PAGE_FAULT_RESUME. Operations wait
- * for it by its token; in the memory scheme those that miss the same page
- * share one. While the event queue is full, faults wait in order for room.
- * A fault outlives its waiters: the driver answers it in any case, and an
- * answer that nobody waits for is fine.
+ * for it by its token. In the memory scheme those that miss the same page
+ * share one. Others that miss the same piece are held until it is answered
+ * and then try again: the driver would do the same work once for each, and
+ * the work can be large (a missing piece of an implicit MR is a whole child
+ * key: 32 MiB of table when addresses have 52 bits, and all but one of the
+ * children made at the same time are thrown away).
+ *
+ * While the event queue is full, faults wait in order for room. In the memory
+ * scheme a fault outlives its waiters: the driver answers it in any case. In
+ * the transport scheme it does not answer once the queue is gone, so the
+ * fault goes with its operation; a late answer is fine.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -25,7 +32,6 @@ enum {
     MLX5_PF_SUBTYPE_RDMA = 1,
     MLX5_PF_SUBTYPE_MEMORY = 2,
     MLX5_PF_FLAG_LAST = 0x80,     /* the driver resumes only after this one */
-    MLX5_PF_PAGE_BITS = 12,       /* unit of the page counts */
     /*
      * Pages after the one needed that the driver may map in passing, as far
      * as the operation goes. It falls back to the one page if it cannot.
@@ -34,65 +40,97 @@ enum {
     MLX5_PF_DATA = 28,            /* bytes of event data */
 };
 
-typedef struct Mlx5Fault {
+typedef struct Mlx5Fault Mlx5Fault;
+
+/* What a pending fault brings: others that miss it wait for the answer. */
+typedef struct Mlx5Piece {
+    Mlx5Fault *fault;
+    uint32_t key;
+    uint8_t log;                  /* log2 bytes */
+    bool is_write;                /* for writing, too */
+    uint64_t index;               /* address >> log */
+} Mlx5Piece;
+
+struct Mlx5Fault {
     uint64_t token;
     Mlx5FaultInfo info;
     bool memory;                  /* scheme */
     bool posted;                  /* the driver has heard of it */
+    unsigned n_pieces;
+    Mlx5Piece *piece;
     QLIST_HEAD(, Mlx5Waiter) waiters;
     QTAILQ_ENTRY(Mlx5Fault) next; /* all, in order of creation */
     QTAILQ_ENTRY(Mlx5Fault) unposted;
-} Mlx5Fault;
+};
 
 typedef struct Mlx5OdpState {
     uint64_t last_token;
     QTAILQ_HEAD(, Mlx5Fault) all;
     QTAILQ_HEAD(, Mlx5Fault) unposted;
     GHashTable *by_token;
-    GHashTable *by_page;          /* memory scheme: key, page and intent */
+    GHashTable *by_piece;         /* a set of Mlx5Piece */
     Mlx5OdpStats stats;
 } Mlx5OdpState;
 
-/* Faults by page */
+/* Faults by piece */
 
-static guint mlx5_fault_page_hash(gconstpointer p)
+static Mlx5Piece mlx5_piece(uint32_t key, uint64_t va, uint8_t log,
+                            bool is_write)
 {
-    const Mlx5Fault *f = p;
-    uint64_t x = (f->info.va >> MLX5_PF_PAGE_BITS) * 0x9e3779b97f4a7c15ull;
-
-    return (x >> 32) ^ f->info.key ^ f->info.is_write;
+    log = CLAMP(log, MLX5_PF_PAGE_BITS, 63);
+    return (Mlx5Piece) {
+        .key = key,
+        .log = log,
+        .index = va >> log,
+        /* The intent does not matter to what is absent altogether. */
+        .is_write = is_write || log > MLX5_PF_PAGE_BITS,
+    };
 }
 
-static gboolean mlx5_fault_page_equal(gconstpointer a, gconstpointer b)
+static guint mlx5_piece_hash(gconstpointer p)
 {
-    const Mlx5Fault *x = a, *y = b;
+    const Mlx5Piece *x = p;
 
-    return x->info.key == y->info.key &&
-           x->info.is_write == y->info.is_write &&
-           x->info.va >> MLX5_PF_PAGE_BITS == y->info.va >> MLX5_PF_PAGE_BITS;
+    return (x->index * 0x9e3779b97f4a7c15ull >> 32) ^ x->key ^ x->is_write;
 }
 
-/* A pending fault whose answer serves @info too. */
-static Mlx5Fault *mlx5_odp_same_page(Mlx5OdpState *s, const Mlx5FaultInfo *info)
+static gboolean mlx5_piece_equal(gconstpointer a, gconstpointer b)
 {
-    Mlx5Fault probe = { .info = *info };
-    Mlx5Fault *f;
+    const Mlx5Piece *x = a, *y = b;
 
-    probe.info.is_write = true;
-    f = g_hash_table_lookup(s->by_page, &probe);
-    if (!f && !info->is_write) {
-        probe.info.is_write = false;
-        f = g_hash_table_lookup(s->by_page, &probe);
+    return x->key == y->key && x->log == y->log && x->index == y->index &&
+           x->is_write == y->is_write;
+}
+
+/* The pending fault that brings @p. */
+static Mlx5Fault *mlx5_odp_bringing(Mlx5OdpState *s, const Mlx5Piece *p)
+{
+    Mlx5Piece probe = *p, *found;
+
+    probe.is_write = true;
+    found = g_hash_table_lookup(s->by_piece, &probe);
+    if (!found && !p->is_write) {
+        found = g_hash_table_lookup(s->by_piece, p);
     }
-    return f;
+    return found ? found->fault : NULL;
+}
+
+/* The one page, of which in the memory scheme the answer is for all. */
+static bool mlx5_fault_same_page(const Mlx5FaultInfo *a, const Mlx5FaultInfo *b)
+{
+    return a->key == b->key && a->is_write >= b->is_write &&
+           a->va >> MLX5_PF_PAGE_BITS == b->va >> MLX5_PF_PAGE_BITS;
 }
 
 /* Enters @f, which is on the list of all, wherever it is looked for. */
 static void mlx5_fault_index(Mlx5OdpState *s, Mlx5Fault *f)
 {
     g_hash_table_insert(s->by_token, &f->token, f);
-    if (f->memory) {
-        g_hash_table_insert(s->by_page, f, f);
+    for (unsigned i = 0; i < f->n_pieces; i++) {
+        f->piece[i].fault = f;
+        if (!g_hash_table_contains(s->by_piece, &f->piece[i])) {
+            g_hash_table_add(s->by_piece, &f->piece[i]);
+        }
     }
     if (!f->posted) {
         QTAILQ_INSERT_TAIL(&s->unposted, f, unposted);
@@ -106,13 +144,21 @@ static void mlx5_fault_remove(Mlx5OdpState *s, Mlx5Fault *f)
 {
     QTAILQ_REMOVE(&s->all, f, next);
     g_hash_table_remove(s->by_token, &f->token);
-    if (f->memory && g_hash_table_lookup(s->by_page, f) == f) {
-        g_hash_table_remove(s->by_page, f);
+    for (unsigned i = 0; i < f->n_pieces; i++) {
+        if (g_hash_table_lookup(s->by_piece, &f->piece[i]) == &f->piece[i]) {
+            g_hash_table_remove(s->by_piece, &f->piece[i]);
+        }
     }
     if (!f->posted) {
         QTAILQ_REMOVE(&s->unposted, f, unposted);
     }
     s->stats.pending--;
+}
+
+static void mlx5_fault_free(Mlx5Fault *f)
+{
+    g_free(f->piece);
+    g_free(f);
 }
 
 static uint64_t mlx5_odp_new_token(Mlx5OdpState *s, bool memory)
@@ -195,16 +241,28 @@ void mlx5_odp_eq_room(Mlx5Hca *h)
 bool mlx5_odp_fault(Mlx5Hca *h, const Mlx5FaultInfo *info, Mlx5Waiter *w)
 {
     Mlx5OdpState *s = h->odp;
+    Mlx5Piece piece[1 + MLX5_PF_MAX_ALSO];
     bool memory = mlx5_caps_mem_page_fault(h);
-    Mlx5Fault *f;
+    Mlx5Fault *f = NULL;
+    unsigned n;
 
     if (!mlx5_event_heard(h, MLX5_EVENT_PAGE_FAULT)) {
         return false;
     }
-    f = memory ? mlx5_odp_same_page(s, info) : NULL;
+    piece[0] = mlx5_piece(info->key, info->va, info->log_piece,
+                          info->is_write);
+    for (n = 1; n <= info->n_also; n++) {
+        const Mlx5FaultAlso *also = &info->also[n - 1];
+
+        piece[n] = mlx5_piece(also->key, also->va, also->log_piece, true);
+    }
+    for (unsigned i = 0; i < n && !f; i++) {
+        f = mlx5_odp_bringing(s, &piece[i]);
+    }
+    w->held = f && !(f->memory && mlx5_fault_same_page(&f->info, info));
     if (f) {
         s->stats.joined++;
-        trace_mlx5_odp_join(h->name, f->token, info->key, info->va);
+        trace_mlx5_odp_join(h->name, f->token, info->key, info->va, w->held);
     } else {
         if (s->stats.pending >= MLX5_MAX_FAULTS) {
             mlx5_guest_error(h, "more than %d page faults pending",
@@ -215,6 +273,8 @@ bool mlx5_odp_fault(Mlx5Hca *h, const Mlx5FaultInfo *info, Mlx5Waiter *w)
         f->token = mlx5_odp_new_token(s, memory);
         f->info = *info;
         f->memory = memory;
+        f->n_pieces = n;
+        f->piece = g_memdup2(piece, n * sizeof(*piece));
         QLIST_INIT(&f->waiters);
         QTAILQ_INSERT_TAIL(&s->all, f, next);
         mlx5_fault_index(s, f);
@@ -223,6 +283,23 @@ bool mlx5_odp_fault(Mlx5Hca *h, const Mlx5FaultInfo *info, Mlx5Waiter *w)
     QLIST_INSERT_HEAD(&f->waiters, w, next);
     mlx5_odp_post(h);
     return true;
+}
+
+/*
+ * @f is answered. A waiter that wakes may fault again or cancel others, which
+ * then must not find it.
+ */
+static void mlx5_fault_end(Mlx5OdpState *s, Mlx5Fault *f, bool error)
+{
+    Mlx5Waiter *w;
+
+    mlx5_fault_remove(s, f);
+    while ((w = QLIST_FIRST(&f->waiters))) {
+        QLIST_REMOVE(w, next);
+        w->token = 0;
+        w->wake(w, error && !w->held);
+    }
+    mlx5_fault_free(f);
 }
 
 void mlx5_odp_cancel(Mlx5Hca *h, Mlx5Waiter *w)
@@ -235,9 +312,11 @@ void mlx5_odp_cancel(Mlx5Hca *h, Mlx5Waiter *w)
     f = g_hash_table_lookup(h->odp->by_token, &w->token);
     QLIST_REMOVE(w, next);
     w->token = 0;
-    if (f && !f->posted && QLIST_EMPTY(&f->waiters)) {
-        mlx5_fault_remove(h->odp, f);   /* the driver need not hear of it */
-        g_free(f);
+    if (!f) {
+        return;
+    }
+    if (f->memory ? !f->posted && QLIST_EMPTY(&f->waiters) : !w->held) {
+        mlx5_fault_end(h->odp, f, false);
     }
 }
 
@@ -266,7 +345,6 @@ static enum Mlx5CmdStatus mlx5_odp_resume(Mlx5Hca *h, Mlx5Cmd *c)
     bool error = MLX5_GET(info, mem_page_fault_info, error);
     uint64_t token;
     Mlx5Fault *f;
-    Mlx5Waiter *w;
 
     if (mlx5_caps_mem_page_fault(h)) {
         token = (uint64_t)MLX5_GET(info, mem_page_fault_info,
@@ -285,14 +363,7 @@ static enum Mlx5CmdStatus mlx5_odp_resume(Mlx5Hca *h, Mlx5Cmd *c)
     } else {
         s->stats.resumed++;
     }
-    mlx5_fault_remove(s, f);
-    /* A waiter that wakes may fault again or cancel others. */
-    while ((w = QLIST_FIRST(&f->waiters))) {
-        QLIST_REMOVE(w, next);
-        w->token = 0;
-        w->wake(w, error);
-    }
-    g_free(f);
+    mlx5_fault_end(s, f, error);
     return MLX5_CMD_OK;
 }
 
@@ -343,7 +414,7 @@ void mlx5_odp_init(Mlx5Hca *h)
     QTAILQ_INIT(&s->all);
     QTAILQ_INIT(&s->unposted);
     s->by_token = g_hash_table_new(g_int64_hash, g_int64_equal);
-    s->by_page = g_hash_table_new(mlx5_fault_page_hash, mlx5_fault_page_equal);
+    s->by_piece = g_hash_table_new(mlx5_piece_hash, mlx5_piece_equal);
     h->odp = s;
     mlx5_odp_add_properties(h);
 }
@@ -360,7 +431,7 @@ void mlx5_odp_destroy_all(Mlx5Hca *h)
             QLIST_REMOVE(w, next);
             w->token = 0;
         }
-        g_free(f);
+        mlx5_fault_free(f);
     }
 }
 
@@ -369,7 +440,7 @@ void mlx5_odp_fini(Mlx5Hca *h)
     mlx5_odp_destroy_all(h);
     mlx5_odp_del_properties(h);
     g_hash_table_destroy(h->odp->by_token);
-    g_hash_table_destroy(h->odp->by_page);
+    g_hash_table_destroy(h->odp->by_piece);
     g_free(h->odp);
     h->odp = NULL;
 }
@@ -395,6 +466,7 @@ static const VMStateDescription vmstate_mlx5_fault = {
         VMSTATE_UINT32(info.key, Mlx5Fault),
         VMSTATE_UINT64(info.va, Mlx5Fault),
         VMSTATE_UINT64(info.len, Mlx5Fault),
+        VMSTATE_UINT8(info.log_piece, Mlx5Fault),
         VMSTATE_BOOL(info.is_write, Mlx5Fault),
         VMSTATE_BOOL(info.rdma, Mlx5Fault),
         VMSTATE_UINT8(info.wq_type, Mlx5Fault),
@@ -417,6 +489,10 @@ static bool mlx5_odp_post_load(void *opaque, int version_id, Error **errp)
     s->stats.pending = 0;
     QTAILQ_FOREACH(f, &s->all, next) {
         QLIST_INIT(&f->waiters);
+        f->n_pieces = 1;
+        f->piece = g_new(Mlx5Piece, 1);
+        f->piece[0] = mlx5_piece(f->info.key, f->info.va, f->info.log_piece,
+                                 f->info.is_write);
         if (!f->token || f->token >> 48 ||
             s->stats.pending >= MLX5_MAX_FAULTS ||
             g_hash_table_contains(s->by_token, &f->token)) {

@@ -19,10 +19,23 @@ enum {
     MLX5_PF_REQ_READ_ATOMIC = 3,  /* requester: read or atomic response */
 };
 
+enum {
+    MLX5_PF_PAGE_BITS = 12,       /* a page, as events count them */
+    MLX5_PF_MAX_ALSO = 16,
+};
+
+/* More that the driver brings when it answers. */
+typedef struct Mlx5FaultAlso {
+    uint32_t key;
+    uint64_t va;
+    uint8_t log_piece;
+} Mlx5FaultAlso;
+
 typedef struct Mlx5FaultInfo {
     uint32_t key;                 /* root key and address (memory scheme) */
     uint64_t va;
     uint64_t len;                 /* bytes the operation still needs there */
+    uint8_t log_piece;            /* log2 bytes of what is absent as one */
     bool is_write;                /* the access would write */
     /* Transport scheme. */
     bool rdma;                    /* remote address: sub_type 1, else a WQE */
@@ -34,6 +47,9 @@ typedef struct Mlx5FaultInfo {
     uint32_t rdma_key;            /* as on the wire */
     uint64_t rdma_va;             /* where the operation starts, and its */
     uint32_t rdma_op_len;         /* length; bytes_committed of it are done */
+    /* What else of the WQE is absent in large pieces. Not migrated. */
+    unsigned n_also;
+    Mlx5FaultAlso also[MLX5_PF_MAX_ALSO];
 } Mlx5FaultInfo;
 
 typedef struct Mlx5Waiter {
@@ -43,6 +59,8 @@ typedef struct Mlx5Waiter {
      */
     void (*wake)(struct Mlx5Waiter *w, bool error);
     uint64_t token;               /* of the fault waited for; 0: none */
+    bool held;                    /* the fault is another's: tries again
+                                     whatever the answer */
     QLIST_ENTRY(Mlx5Waiter) next;
 } Mlx5Waiter;
 
@@ -51,9 +69,9 @@ void mlx5_odp_fini(Mlx5Hca *h);
 /* Forgets all faults without waking (the objects are going away). */
 void mlx5_odp_destroy_all(Mlx5Hca *h);
 /*
- * Raises a page fault, or joins one that is pending for the same page with
- * at least the same intent (memory scheme). @w is linked until woken or
- * cancelled. false: nobody listens for page faults; the access fails.
+ * Raises a page fault, or waits for one that is pending for the same piece
+ * with at least the same intent. @w is linked until woken or cancelled.
+ * false: nobody listens for page faults; the access fails.
  */
 bool mlx5_odp_fault(Mlx5Hca *h, const Mlx5FaultInfo *f, Mlx5Waiter *w);
 void mlx5_odp_cancel(Mlx5Hca *h, Mlx5Waiter *w);
@@ -62,7 +80,7 @@ bool mlx5_odp_reattach(Mlx5Hca *h, Mlx5Waiter *w);
 /* Counters for QMP, trace and tests. */
 typedef struct Mlx5OdpStats {
     uint64_t faults;              /* events raised */
-    uint64_t joined;              /* waiters that joined a pending fault */
+    uint64_t joined;              /* waiters for a fault of others */
     uint64_t resumed, failed;     /* resumes without and with error */
     uint32_t pending, max_pending;
 } Mlx5OdpStats;

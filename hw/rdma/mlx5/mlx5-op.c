@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "qemu/osdep.h"
+#include "mlx5-caps.h"
 #include "mlx5-core.h"
 #include "mlx5-cq.h"
 #include "mlx5-dma.h"
@@ -186,6 +187,34 @@ static void mlx5_cursor_drop(Mlx5Cursor *c)
     c->left = 0;
 }
 
+/*
+ * In the transport scheme the driver reads the WQE and brings what the rest
+ * of its list names, too.
+ */
+static void mlx5_op_fault_also(Mlx5Op *op, const Mlx5Side *s,
+                               const Mlx5MkeyReq *here, Mlx5FaultInfo *f)
+{
+    const Mlx5Sge *list = s->remote ? op->remote : op->local;
+
+    for (unsigned i = s->cur + 1;
+         i < s->nsge && f->n_also < MLX5_PF_MAX_ALSO; i++) {
+        Mlx5MkeyReq req = *here;
+        Mlx5MkeyRun run;
+
+        req.key = list[i].key;
+        req.va = list[i].va;
+        req.len = list[i].len;
+        if (mlx5_mkey_translate(mlx5_side_hca(op, s), &req, &run) ==
+            MLX5_MKEY_FAULT && run.fault_log > MLX5_PF_PAGE_BITS) {
+            f->also[f->n_also++] = (Mlx5FaultAlso) {
+                .key = run.fault_key,
+                .va = run.fault_va,
+                .log_piece = run.fault_log,
+            };
+        }
+    }
+}
+
 static Mlx5OpResult mlx5_op_fault(Mlx5Op *op, Mlx5Side *s,
                                   const Mlx5MkeyReq *req,
                                   const Mlx5MkeyRun *run)
@@ -198,6 +227,7 @@ static Mlx5OpResult mlx5_op_fault(Mlx5Op *op, Mlx5Side *s,
         .key = run->fault_key,
         .va = run->fault_va,
         .len = req->len,
+        .log_piece = run->fault_log,
         .is_write = s->access != MLX5_ACC_RR && s->access != MLX5_ACC_LR,
         .bytes_committed = op->done,
         .packet_len = MIN(op->len - op->done, (uint64_t)UINT32_MAX),
@@ -219,6 +249,9 @@ static Mlx5OpResult mlx5_op_fault(Mlx5Op *op, Mlx5Side *s,
         /* Of the whole operation: the driver adds what is committed. */
         f.rdma_va = op->remote[0].va;
         f.rdma_op_len = MIN(op->len, (uint64_t)UINT32_MAX);
+    }
+    if (!f.rdma && !mlx5_caps_mem_page_fault(h)) {
+        mlx5_op_fault_also(op, s, req, &f);
     }
     op->waiter.wake = mlx5_op_resumed;
     if (!mlx5_odp_fault(h, &f, &op->waiter)) {
@@ -700,6 +733,7 @@ const VMStateDescription vmstate_mlx5_op = {
         VMSTATE_UINT8(retry_left, Mlx5Op),
         VMSTATE_INT64(wake_at, Mlx5Op),
         VMSTATE_UINT64(waiter.token, Mlx5Op),
+        VMSTATE_BOOL(waiter.held, Mlx5Op),
         VMSTATE_BOOL(fault_remote, Mlx5Op),
         VMSTATE_BOOL(fault_failed, Mlx5Op),
         VMSTATE_BOOL(lost, Mlx5Op),

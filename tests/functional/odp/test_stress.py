@@ -96,22 +96,5 @@ class Transport(Stress, odptest.GuestTest):
     """The other page fault scheme."""
     hca_options = 'link=ib,odp=transport'
 
-    def open_bug(self):
-        if not odptest.LONG:
-            self.skipTest('queue pairs end in error in this scheme with Linux '
-                          '7.3: to be found')
-
-    def test_dontneed(self):
-        self.open_bug()
-        super().test_dontneed()
-
-    def test_mix(self):
-        self.open_bug()
-        super().test_mix()
-
-    def test_mix_events(self):
-        self.open_bug()
-        super().test_mix_events()
-
 
 odptest.main(__name__)

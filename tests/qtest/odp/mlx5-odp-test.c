@@ -977,27 +977,162 @@ static void test_transport(void)
     bench_free(b);
 }
 
-static void test_transport_each_its_own(void)
+/* One event at a time for a page; whoever waited for it tries again. */
+static void test_transport_held(void)
 {
     Bench *b = bench(",odp=transport");
     QMlx5Qp *qp[5];
-    QMlx5Fault f[5];
+    QMlx5Fault f, g;
 
     for (int i = 0; i < 5; i++) {
         qp[i] = qmlx5_qp_self(b->d, QMLX5_RC);
         qmlx5_post_rdma(qp[i], QMLX5_OP_WRITE, b->all, b->buf, 8, b->m.key,
                         VA);
+        if (!i) {
+            qmlx5_pf_wait(b->d, &f);
+        }
     }
-    for (int i = 0; i < 5; i++) {
-        qmlx5_pf_wait(b->d, &f[i]);
-    }
+    no_fault(b);
+    /* An error is the first one's alone. */
+    g_assert_cmphex(transport_resume(b, &f, true), ==, 0);
+    qmlx5_cq_expect_err(qp[0]->a.scq, QMLX5_CQE_REQ_ERR,
+                        QMLX5_SYN_REMOTE_ACCESS);
+    qmlx5_pf_wait(b->d, &g);
+    no_fault(b);
     mr_map(&b->m, 0, QMLX5_MTT_RW);
-    for (int i = 0; i < 5; i++) {
-        g_assert_cmphex(transport_resume(b, &f[i], false), ==, 0);
-    }
-    for (int i = 0; i < 5; i++) {
+    g_assert_cmphex(transport_resume(b, &g, false), ==, 0);
+    for (int i = 1; i < 5; i++) {
         qmlx5_cq_expect(qp[i]->a.scq, QMLX5_CQE_REQ);
     }
+    no_fault(b);
+    bench_free(b);
+}
+
+/*
+ * The driver does not answer for a queue pair that is gone: those that wait
+ * for its fault must not wait for that.
+ */
+static void test_transport_held_destroy(void)
+{
+    Bench *b = bench(",odp=transport");
+    QMlx5Qp *first = qmlx5_qp_self(b->d, QMLX5_RC);
+    QMlx5Fault f, g;
+
+    qmlx5_post_rdma(first, QMLX5_OP_WRITE, b->m.key, VA, 8, b->all, b->buf);
+    qmlx5_pf_wait(b->d, &f);
+    write_from(b, VA + 8, 8);
+    no_fault(b);
+    g_assert_cmphex(qmlx5_qp_destroy(first), ==, 0);
+    qmlx5_pf_wait(b->d, &g);
+    g_assert_cmphex(qmlx5_be32(g.data + 24), ==, 1 << 24 | b->qp->qpn);
+    g_assert_cmphex(transport_resume(b, &f, false), ==, 0);   /* stale */
+    qmlx5_cq_none(b->qp->a.scq);
+    mr_map(&b->m, 0, QMLX5_MTT_RW);
+    g_assert_cmphex(transport_resume(b, &g, false), ==, 0);
+    done(b);
+    bench_free(b);
+}
+
+/* A root key of 16 entries that are all absent: @null. */
+static uint32_t root_new(Bench *b, uint32_t null)
+{
+    QMlx5MkeyAttr a = {
+        .mode = 3, .pd = b->d->pd, .access = QMLX5_ALL, .log_page = CHILD_LOG,
+        .entries = 16, .len = 16ull << CHILD_LOG, .umr = true,
+    };
+    uint32_t root = qmlx5_mkey_new(b->d, &a);
+
+    for (int i = 0; i < 16; i++) {
+        ksm_set(b, root, i, null, (uint64_t)i << CHILD_LOG);
+    }
+    return root;
+}
+
+/*
+ * Different pages of one absent child: one event, since the driver would make
+ * the child for each and throw all but one away.
+ */
+static void test_implicit_held(void)
+{
+    Bench *b = bench("");
+    QMlx5MkeyAttr null_attr = {
+        .mode = 1, .pd = b->d->pd, .access = QMLX5_ALL, .log_page = 61,
+        .entries = 8, .length64 = true, .umr = true,
+    };
+    uint32_t root = root_new(b, qmlx5_mkey_new(b->d, &null_attr)), child;
+    uint64_t base = 3ull << CHILD_LOG, mtt[8] = { };
+    QMlx5Qp *qp[4];
+    QMlx5Fault f;
+
+    for (int i = 0; i < 4; i++) {
+        qp[i] = qmlx5_qp_self(b->d, QMLX5_RC);
+        qmlx5_post_rdma(qp[i], QMLX5_OP_WRITE, b->all, b->buf, 8, root,
+                        base + i * QMLX5_PAGE);
+        if (!i) {
+            f = expect_fault(b, root, base);
+        }
+    }
+    no_fault(b);
+    /* An error is the first one's alone. */
+    resume_error(b, f);
+    qmlx5_cq_expect_err(qp[0]->a.scq, QMLX5_CQE_REQ_ERR,
+                        QMLX5_SYN_REMOTE_ACCESS);
+    qmlx5_pf_wait(b->d, &f);
+    no_fault(b);
+    child = child_key(b, base);
+    for (int i = 1; i < 3; i++) {
+        mtt[i] = (b->m.mem + i * QMLX5_PAGE) | QMLX5_MTT_RW;
+    }
+    qmlx5_mtt_update(b->d, child, 0, mtt, 8);
+    ksm_set(b, root, 3, child, base);
+    resume(b, f);
+    qmlx5_cq_expect(qp[1]->a.scq, QMLX5_CQE_REQ);
+    qmlx5_cq_expect(qp[2]->a.scq, QMLX5_CQE_REQ);
+    /* The child is there now, and this page of it is not. */
+    f = expect_fault(b, root, base + 3 * QMLX5_PAGE);
+    mtt[3] = (b->m.mem + 3 * QMLX5_PAGE) | QMLX5_MTT_RW;
+    qmlx5_mtt_update(b->d, child, 0, mtt, 8);
+    resume(b, f);
+    qmlx5_cq_expect(qp[3]->a.scq, QMLX5_CQE_REQ);
+    no_fault(b);
+    bench_free(b);
+}
+
+/* The driver brings all of a WQE's list, in the transport scheme. */
+static void test_transport_held_list(void)
+{
+    Bench *b = bench(",odp=transport");
+    uint32_t root = root_new(b, b->d->null_mkey);
+    uint64_t base = 3ull << CHILD_LOG;
+    QMlx5Qp *other = qmlx5_qp_self(b->d, QMLX5_RC);
+    QMlx5Fault f, g;
+    QMlx5Wqe w;
+    uint32_t child;
+    uint64_t mtt[8] = { };
+
+    qmlx5_wqe(&w, QMLX5_OP_WRITE, QMLX5_F_SIGNALED, 0);
+    qmlx5_wqe_raddr(&w, b->buf, b->all);
+    qmlx5_wqe_data(&w, b->m.key, VA, 8);
+    qmlx5_wqe_data(&w, root, base, 8);
+    qmlx5_post(b->qp, &w);
+    qmlx5_pf_wait(b->d, &f);
+    qmlx5_post_rdma(other, QMLX5_OP_WRITE, root, base + QMLX5_PAGE, 8, b->all,
+                    b->buf);
+    no_fault(b);
+    mr_map(&b->m, 0, QMLX5_MTT_RW);
+    child = child_key(b, base);
+    mtt[0] = b->m.mem | QMLX5_MTT_RW;
+    qmlx5_mtt_update(b->d, child, 0, mtt, 8);
+    ksm_set(b, root, 3, child, base);
+    g_assert_cmphex(transport_resume(b, &f, false), ==, 0);
+    qmlx5_cq_expect(b->qp->a.scq, QMLX5_CQE_REQ);
+    qmlx5_pf_wait(b->d, &g);
+    g_assert_cmphex(qmlx5_be32(g.data + 24), ==, 1 << 24 | other->qpn);
+    mtt[1] = (b->m.mem + QMLX5_PAGE) | QMLX5_MTT_RW;
+    qmlx5_mtt_update(b->d, child, 0, mtt, 8);
+    g_assert_cmphex(transport_resume(b, &g, false), ==, 0);
+    qmlx5_cq_expect(other->a.scq, QMLX5_CQE_REQ);
+    no_fault(b);
     bench_free(b);
 }
 
@@ -1041,9 +1176,12 @@ int main(int argc, char **argv)
     qtest_add_func("/mlx5/odp/qp-to-error", test_qp_to_error);
     qtest_add_func("/mlx5/odp/destroy-eq", test_destroy_eq);
     qtest_add_func("/mlx5/odp/implicit", test_implicit);
+    qtest_add_func("/mlx5/odp/implicit-held", test_implicit_held);
     qtest_add_func("/mlx5/odp/transport", test_transport);
-    qtest_add_func("/mlx5/odp/transport-each-its-own",
-                   test_transport_each_its_own);
+    qtest_add_func("/mlx5/odp/transport-held", test_transport_held);
+    qtest_add_func("/mlx5/odp/transport-held-destroy",
+                   test_transport_held_destroy);
+    qtest_add_func("/mlx5/odp/transport-held-list", test_transport_held_list);
     qtest_add_func("/mlx5/odp/off", test_off);
     return g_test_run();
 }
