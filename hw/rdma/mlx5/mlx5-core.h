@@ -72,6 +72,14 @@ static inline Mlx5Obj *mlx5_table_get(const Mlx5Table *t, uint32_t id)
     return n < t->nslots ? t->slot[n] : NULL;
 }
 
+/* @n more (or less) objects rest on @o; NULL: nothing to do. */
+static inline void mlx5_obj_ref(Mlx5Obj *o, int n)
+{
+    if (o) {
+        o->refs += n;
+    }
+}
+
 /* Fields of an Mlx5Obj @_m that is the first member of _state. */
 #define VMSTATE_MLX5_OBJ(_m, _state) \
     VMSTATE_UINT32(_m.id, _state), \

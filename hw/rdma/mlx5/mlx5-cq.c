@@ -17,6 +17,7 @@
 #include "mlx5-cmd.h"
 #include "mlx5-cq.h"
 #include "mlx5-eq.h"
+#include "mlx5-res.h"
 #include "trace.h"
 
 enum {
@@ -199,6 +200,7 @@ bool mlx5_cq_post(Mlx5Hca *h, Mlx5Cq *cq, const uint8_t cqe[64],
 
 static void mlx5_cq_free(Mlx5Hca *h, Mlx5Cq *cq)
 {
+    mlx5_obj_ref(mlx5_table_get(&h->eqs, cq->eqn), -1);
     mlx5_table_del(&h->cqs, &cq->obj);
     if (cq->timer) {
         timer_free(cq->timer);
@@ -225,7 +227,8 @@ static enum Mlx5CmdStatus mlx5_cq_create(Mlx5Hca *h, Mlx5Cmd *c)
     if (log_size > MLX5_LOG_MAX_CQ_SZ || cqe_sz > 2 || dbr & 7) {
         return MLX5_CMD_BAD_PARAM;
     }
-    if (!mlx5_eq_valid(h, eqn)) {
+    if (!mlx5_res_get_shared(c, &h->eqs, eqn) ||
+        !mlx5_uar_owned(h, c, MLX5_GET(cqc, cqc, uar_page))) {
         return MLX5_CMD_BAD_RES;
     }
     cq = g_new0(Mlx5Cq, 1);
@@ -252,6 +255,7 @@ static enum Mlx5CmdStatus mlx5_cq_create(Mlx5Hca *h, Mlx5Cmd *c)
         g_free(cq);
         return MLX5_CMD_NO_RES;
     }
+    mlx5_obj_ref(mlx5_table_get(&h->eqs, eqn), 1);
     MLX5_SET(c->out, create_cq_out, cqn, cq->obj.id);
     trace_mlx5_cq_create(h->name, cq->obj.id, 1u << log_size,
                          mlx5_cq_stride(cq), eqn);
@@ -275,7 +279,8 @@ static enum Mlx5CmdStatus mlx5_cq_destroy(Mlx5Hca *h, Mlx5Cmd *c)
 
 static enum Mlx5CmdStatus mlx5_cq_query(Mlx5Hca *h, Mlx5Cmd *c)
 {
-    Mlx5Cq *cq = mlx5_cq_find(h, MLX5_GET(c->in, query_cq_in, cqn));
+    Mlx5Cq *cq = (Mlx5Cq *)mlx5_res_get(c, &h->cqs, MLX5_GET(c->in,
+                                                    query_cq_in, cqn));
     uint8_t *cqc = MLX5_ADDR(c->out, query_cq_out, cq_context);
 
     if (!cq) {

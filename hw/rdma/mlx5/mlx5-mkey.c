@@ -13,6 +13,7 @@
 #include "mlx5-memic.h"
 #include "mlx5-mkey.h"
 #include "mlx5-portal.h"
+#include "mlx5-res.h"
 #include "trace.h"
 
 enum {
@@ -311,11 +312,25 @@ bool mlx5_mkey_invalidate(Mlx5Hca *h, uint32_t key, uint32_t pd, uint32_t qpn,
 
 /* Commands */
 
+/* The PD stays while a key is in it; a free key may name one of no PD. */
+void mlx5_mkey_set_pd(Mlx5Hca *h, Mlx5Mkey *mk, uint32_t pd)
+{
+    Mlx5Obj *o = mlx5_table_get(&h->pds, pd);
+
+    if (mk->pd_held) {
+        mlx5_obj_ref(mlx5_table_get(&h->pds, mk->pd), -1);
+    }
+    mk->pd = pd;
+    mk->pd_held = o != NULL;
+    mlx5_obj_ref(o, 1);
+}
+
 static void mlx5_mkey_free(Mlx5Hca *h, Mlx5Mkey *mk)
 {
     if (mk->faults && mk->faults->pending) {
         mlx5_dma_end_key(h, mk->obj.id << 8);
     }
+    mlx5_mkey_set_pd(h, mk, 0);
     mlx5_table_del(&h->mkeys, &mk->obj);
     mlx5_xlt_fini(h, &mk->xlt);
     g_free(mk->faults);
@@ -443,7 +458,7 @@ static enum Mlx5CmdStatus mlx5_mkey_create(Mlx5Hca *h, Mlx5Cmd *c)
                    (mk->mode == MLX5_MKEY_MTT && actual))) {
         goto bad;
     }
-    if (!mk->free && !mlx5_table_get(&h->pds, mk->pd)) {
+    if ((!mk->free || c->uid) && !mlx5_res_get(c, &h->pds, mk->pd)) {
         g_free(mk);
         return MLX5_CMD_BAD_RES;
     }
@@ -456,6 +471,7 @@ static enum Mlx5CmdStatus mlx5_mkey_create(Mlx5Hca *h, Mlx5Cmd *c)
         g_free(mk);
         return MLX5_CMD_NO_RES;
     }
+    mlx5_mkey_set_pd(h, mk, mk->pd);
     MLX5_SET(c->out, create_mkey_out, mkey_index, mk->obj.id);
     trace_mlx5_mkey_create(h->name, mk->obj.id << 8 | mk->variant, mk->mode,
                            mk->pd, mk->start, mk->len, size, mk->free);
@@ -633,6 +649,7 @@ static const VMStateDescription vmstate_mlx5_mkey = {
         VMSTATE_UINT8(mode, Mlx5Mkey),
         VMSTATE_UINT8(access, Mlx5Mkey),
         VMSTATE_UINT8(log_page, Mlx5Mkey),
+        VMSTATE_BOOL(pd_held, Mlx5Mkey),
         VMSTATE_BOOL(free, Mlx5Mkey),
         VMSTATE_BOOL(umr_en, Mlx5Mkey),
         VMSTATE_BOOL(en_rinval, Mlx5Mkey),

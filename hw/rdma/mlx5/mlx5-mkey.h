@@ -87,6 +87,9 @@ enum Mlx5MkeyMode {
     MLX5_MKEY_MEMIC   = 5,        /* device memory, start: offset in BAR0 */
 };
 
+/* Moves @mk to another PD, which then cannot go away under it. */
+void mlx5_mkey_set_pd(Mlx5Hca *h, Mlx5Mkey *mk, uint32_t pd);
+
 struct Mlx5Mkey {
     Mlx5Obj obj;                  /* id: index, key bits 31:8 */
     uint8_t variant;              /* key bits 7:0 */
@@ -98,6 +101,7 @@ struct Mlx5Mkey {
     bool en_rinval;               /* remote peers may invalidate it */
     bool length64;                /* all of the address space */
     uint32_t pd;
+    bool pd_held;                 /* the PD counts this key */
     uint32_t qpn;                 /* the only QP that may use it, or all ones */
     uint64_t start, len;
     /* Of an SVA portal: whose DMA it does, mode PA. */

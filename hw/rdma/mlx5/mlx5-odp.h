@@ -59,8 +59,8 @@ typedef struct Mlx5Waiter {
      */
     void (*wake)(struct Mlx5Waiter *w, bool error);
     uint64_t token;               /* of the fault waited for; 0: none */
-    bool held;                    /* the fault is another's: tries again
-                                     whatever the answer */
+    /* The fault is another's: try again, whatever its answer. */
+    bool held;
     QLIST_ENTRY(Mlx5Waiter) next;
 } Mlx5Waiter;
 

@@ -13,6 +13,7 @@
 #include "mlx5-cq.h"
 #include "mlx5-eq.h"
 #include "mlx5-qp.h"
+#include "mlx5-res.h"
 #include "trace.h"
 
 /* opt_param_mask, and bits of ours for what has none. */
@@ -221,13 +222,6 @@ static void mlx5_qp_reset(Mlx5Qp *qp)
     qp->dbr_addr = MLX5_GET64(qp->qpc, qpc, dbr_addr);
 }
 
-static void mlx5_obj_ref(Mlx5Obj *o, int n)
-{
-    if (o) {
-        o->refs += n;
-    }
-}
-
 /* What a queue pair rests on cannot be destroyed under it. */
 static void mlx5_qp_hold_refs(Mlx5Qp *qp, int n)
 {
@@ -242,19 +236,43 @@ static void mlx5_qp_hold_refs(Mlx5Qp *qp, int n)
 }
 
 /* RST2INIT names the PD once more, for the UMR service the first time. */
-static bool mlx5_qp_take_pd(Mlx5Qp *qp, const uint8_t *from)
+static bool mlx5_qp_take_pd(Mlx5Qp *qp, const Mlx5Cmd *c, const uint8_t *from)
 {
     uint32_t pd = MLX5_GET(from, qpc, pd);
 
     if (pd == qp->pd) {
         return true;
     }
-    if (!mlx5_table_get(&qp->hca->pds, pd)) {
+    if (!mlx5_res_get(c, &qp->hca->pds, pd)) {
         return false;
     }
     mlx5_qp_hold_refs(qp, -1);
     qp->pd = pd;
     MLX5_SET(qp->qpc, qpc, pd, pd);
+    mlx5_qp_hold_refs(qp, 1);
+    return true;
+}
+
+/* Another shared receive queue, another CQ to receive in. */
+static bool mlx5_qp_take_queues(Mlx5Qp *qp, const Mlx5Cmd *c,
+                                const uint8_t *from, uint32_t opt)
+{
+    Mlx5Hca *h = qp->hca;
+    uint32_t srqn = opt & OPT_SRQN ? MLX5_GET(from, qpc, srqn_rmpn_xrqn)
+                                   : qp->srqn;
+    uint32_t cqn = opt & OPT_CQN_RCV ? MLX5_GET(from, qpc, cqn_rcv)
+                                     : qp->cqn_rcv;
+
+    if ((opt & OPT_SRQN && (qp->rq_type != MLX5_RQ_SRQ ||
+                            !mlx5_res_get(c, &h->srqs, srqn))) ||
+        (opt & OPT_CQN_RCV && !mlx5_res_get(c, &h->cqs, cqn))) {
+        return false;
+    }
+    mlx5_qp_hold_refs(qp, -1);
+    qp->srqn = srqn;
+    qp->cqn_rcv = cqn;
+    MLX5_SET(qp->qpc, qpc, srqn_rmpn_xrqn, srqn);
+    MLX5_SET(qp->qpc, qpc, cqn_rcv, cqn);
     mlx5_qp_hold_refs(qp, 1);
     return true;
 }
@@ -330,21 +348,22 @@ static enum Mlx5CmdStatus mlx5_qp_check(Mlx5Hca *h, const Mlx5Qp *qp,
         return MLX5_CMD_BAD_PARAM;
     }
     /* The driver gives its UMR service a PD with RST2INIT only. */
-    if (qp->st != MLX5_ST_REG_UMR && !mlx5_table_get(&h->pds, qp->pd)) {
+    if (qp->st != MLX5_ST_REG_UMR && !mlx5_res_get(c, &h->pds, qp->pd)) {
         c->syndrome = 0x50001;
         return MLX5_CMD_BAD_RES;
     }
-    if (qp->sq_bbs && (!mlx5_cq_find(h, qp->cqn_snd) ||
-                       !mlx5_table_get(&h->uars, qp->uar_page))) {
+    if (qp->sq_bbs && (!mlx5_res_get(c, &h->cqs, qp->cqn_snd) ||
+                       !mlx5_uar_owned(h, c, qp->uar_page))) {
         c->syndrome = 0x50002;
         return MLX5_CMD_BAD_RES;
     }
-    if (rq && qp->st != MLX5_ST_XRC && !mlx5_cq_find(h, qp->cqn_rcv)) {
+    if (rq && qp->st != MLX5_ST_XRC &&
+        !mlx5_res_get(c, &h->cqs, qp->cqn_rcv)) {
         c->syndrome = 0x50003;
         return MLX5_CMD_BAD_RES;
     }
     if (qp->rq_type == MLX5_RQ_SRQ && qp->st != MLX5_ST_XRC &&
-        !mlx5_srq_find(h, qp->srqn)) {
+        !mlx5_res_get(c, &h->srqs, qp->srqn)) {
         c->syndrome = 0x50004;
         return MLX5_CMD_BAD_RES;
     }
@@ -426,6 +445,8 @@ static enum Mlx5CmdStatus mlx5_modify_qp(Mlx5Hca *h, Mlx5Cmd *c)
 {
     Mlx5Qp *qp = mlx5_qp_of_cmd(h, c);
     const struct Mlx5Transition *t = mlx5_transitions;
+    const uint8_t *in;
+    uint32_t opt;
 
     while (t->opcode != c->opcode) {
         t++;                      /* every opcode of the table below has one */
@@ -451,14 +472,17 @@ static enum Mlx5CmdStatus mlx5_modify_qp(Mlx5Hca *h, Mlx5Cmd *c)
     if (c->in_len < MLX5_BYTES(rst2init_qp_in)) {
         return MLX5_CMD_BAD_INP_LEN;
     }
-    if (t->takes & OPT_BASE && !mlx5_qp_take_pd(qp, MLX5_ADDR(c->in,
-                                                    rst2init_qp_in, qpc))) {
+    in = MLX5_ADDR(c->in, rst2init_qp_in, qpc);
+    opt = MLX5_GET(c->in, rst2init_qp_in, opt_param_mask) & OPT_DRIVER;
+    if (t->takes & OPT_BASE && !mlx5_qp_take_pd(qp, c, in)) {
         c->syndrome = 0x50006;
         return MLX5_CMD_BAD_RES;
     }
-    mlx5_qp_take(qp->qpc, MLX5_ADDR(c->in, rst2init_qp_in, qpc), t->takes |
-                 (MLX5_GET(c->in, rst2init_qp_in, opt_param_mask) &
-                  OPT_DRIVER));
+    if (!mlx5_qp_take_queues(qp, c, in, opt)) {
+        c->syndrome = 0x50007;
+        return MLX5_CMD_BAD_RES;
+    }
+    mlx5_qp_take(qp->qpc, in, t->takes | opt);
     mlx5_qp_refresh(qp);
     mlx5_qp_set_state(qp, t->to);
     return MLX5_CMD_OK;

@@ -62,6 +62,18 @@ static inline Mlx5Obj *mlx5_res_get(const Mlx5Cmd *c, const Mlx5Table *t,
     return o && mlx5_owns(c, o) ? o : NULL;
 }
 
+/*
+ * The same, or one of the kernel's: what it shares with user contexts, which
+ * is event queues, and XRC domains and the like of its own.
+ */
+static inline Mlx5Obj *mlx5_res_get_shared(const Mlx5Cmd *c,
+                                           const Mlx5Table *t, uint32_t id)
+{
+    Mlx5Obj *o = mlx5_table_get(t, id);
+
+    return o && (mlx5_owns(c, o) || !o->uid) ? o : NULL;
+}
+
 /* UAR page @uar (4 KiB pages of BAR0) is allocated. */
 bool mlx5_uar_exists(Mlx5Hca *h, uint32_t uar);
 /* ... and belongs to the command's user context. */

@@ -10,6 +10,7 @@
 #include "mlx5-core.h"
 #include "mlx5-cq.h"
 #include "mlx5-qp.h"
+#include "mlx5-res.h"
 #include "trace.h"
 
 enum { MLX5_SRQ_MAX_LOG = 15 };
@@ -20,12 +21,8 @@ static void mlx5_srq_hold_refs(Mlx5Hca *h, Mlx5Srq *srq, int n)
     Mlx5Obj *cq = srq->kind == MLX5_SRQK_XRC ? mlx5_table_get(&h->cqs, srq->cqn)
                                              : NULL;
 
-    if (pd) {
-        pd->refs += n;
-    }
-    if (cq) {
-        cq->refs += n;
-    }
+    mlx5_obj_ref(pd, n);
+    mlx5_obj_ref(cq, n);
 }
 
 static void mlx5_srq_free(Mlx5Hca *h, Mlx5Srq *srq)
@@ -67,8 +64,9 @@ static enum Mlx5CmdStatus mlx5_srq_add(Mlx5Hca *h, Mlx5Cmd *c, Mlx5Srq *srq,
     if (shape->log_size > MLX5_SRQ_MAX_LOG || srq->stride < 32 ||
         srq->dbr_addr & 3 || shape->umem) {
         status = MLX5_CMD_BAD_PARAM;
-    } else if (!mlx5_table_get(&h->pds, srq->pd) ||
-               (srq->kind == MLX5_SRQK_XRC && !mlx5_cq_find(h, srq->cqn))) {
+    } else if (!mlx5_res_get(c, &h->pds, srq->pd) ||
+               (srq->kind == MLX5_SRQK_XRC &&
+                !mlx5_res_get_shared(c, &h->cqs, srq->cqn))) {
         status = MLX5_CMD_BAD_RES;
     } else if (!mlx5_buf_init(&srq->buf, c->in + head, c->in_len - head,
                               shape->log_page, shape->page_offset,
@@ -139,7 +137,7 @@ static enum Mlx5CmdStatus mlx5_create_srq(Mlx5Hca *h, Mlx5Cmd *c)
         srq->xrcd = MLX5_GET(ctx, xrc_srqc, xrcd);
         srq->cqn = MLX5_GET(ctx, xrc_srqc, cqn);
         srq->user_index = MLX5_GET(ctx, xrc_srqc, user_index);
-        if (!mlx5_table_get(&h->xrcds, srq->xrcd)) {
+        if (!mlx5_res_get_shared(c, &h->xrcds, srq->xrcd)) {
             g_free(srq);
             return MLX5_CMD_BAD_RES;
         }

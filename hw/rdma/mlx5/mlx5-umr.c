@@ -96,7 +96,8 @@ static void mlx5_umr_access(Mlx5Mkey *mk, const uint8_t *mkc, uint64_t mask)
     }
 }
 
-static void mlx5_umr_fields(Mlx5Mkey *mk, const uint8_t *mkc, uint64_t mask)
+static void mlx5_umr_fields(Mlx5Hca *h, Mlx5Mkey *mk, const uint8_t *mkc,
+                            uint64_t mask)
 {
     uint8_t log_page = MLX5_GET(mkc, mkc, log_page_size);
 
@@ -115,7 +116,7 @@ static void mlx5_umr_fields(Mlx5Mkey *mk, const uint8_t *mkc, uint64_t mask)
         mk->log_page = (mk->log_page & 0x1f) | (log_page & 0x20);
     }
     if (mask & MLX5_UMR_PD) {
-        mk->pd = MLX5_GET(mkc, mkc, pd);
+        mlx5_mkey_set_pd(h, mk, MLX5_GET(mkc, mkc, pd));
     }
     if (mask & MLX5_UMR_EN_RINVAL) {
         mk->en_rinval = MLX5_GET(mkc, mkc, en_rinval);
@@ -251,7 +252,7 @@ uint8_t mlx5_umr_execute(Mlx5Hca *h, const Mlx5UmrCtx *ctx,
         }
     }
     if (!syndrome) {
-        mlx5_umr_fields(mk, mkc, mask);
+        mlx5_umr_fields(h, mk, mkc, mask);
     }
     trace_mlx5_umr(h->name, ctx->qpn, ctx->mkey, umr->flags, mask, off,
                    octowords, syndrome);
