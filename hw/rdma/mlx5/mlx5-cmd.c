@@ -16,6 +16,7 @@
 #include "qemu/main-loop.h"
 #include "qemu/units.h"
 #include "hw/qdev-core.h"
+#include "system/runstate.h"
 #include "mlx5-cmd.h"
 #include "mlx5-dma.h"
 #include "mlx5-eq.h"
@@ -73,6 +74,7 @@ enum {
 struct Mlx5CmdState {
     Mlx5Hca *hca;
     QEMUBH *bh;
+    VMChangeStateEntry *vmstate;
     uint32_t pending;             /* doorbell bits not yet served */
     /* Handlers by opcode. */
     const Mlx5CmdDesc *op[CMD_OPCODES];
@@ -335,6 +337,20 @@ void mlx5_cmd_doorbell(Mlx5Hca *h, uint32_t bitmap)
     }
 }
 
+/*
+ * Commands that came with the migration stream wait until the machine runs:
+ * the interrupt controller is loaded then, and operations have found their
+ * peers and faults again.
+ */
+static void cmd_vm_state(void *opaque, bool running, RunState state)
+{
+    struct Mlx5CmdState *s = opaque;
+
+    if (running && s->pending) {
+        qemu_bh_schedule(s->bh);
+    }
+}
+
 void mlx5_cmd_init(Mlx5Hca *h)
 {
     struct Mlx5CmdState *s = g_new0(struct Mlx5CmdState, 1);
@@ -350,6 +366,7 @@ void mlx5_cmd_init(Mlx5Hca *h)
             s->op[d->opcode] = d;
         }
     }
+    s->vmstate = qemu_add_vm_change_state_handler(cmd_vm_state, s);
     h->cmd = s;
 }
 
@@ -361,26 +378,16 @@ void mlx5_cmd_reset(Mlx5Hca *h)
 
 void mlx5_cmd_fini(Mlx5Hca *h)
 {
+    qemu_del_vm_change_state_handler(h->cmd->vmstate);
     qemu_bh_delete(h->cmd->bh);
     g_free(h->cmd);
     h->cmd = NULL;
-}
-
-static int cmd_post_load(void *opaque, int version_id)
-{
-    struct Mlx5CmdState *s = opaque;
-
-    if (s->pending) {
-        qemu_bh_schedule(s->bh);
-    }
-    return 0;
 }
 
 static const VMStateDescription vmstate_cmd_state = {
     .name = "mlx5-hca/cmd/state",
     .version_id = 1,
     .minimum_version_id = 1,
-    .post_load = cmd_post_load,
     .fields = (const VMStateField[]) {
         VMSTATE_UINT32(pending, struct Mlx5CmdState),
         VMSTATE_END_OF_LIST()
