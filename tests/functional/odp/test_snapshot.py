@@ -83,9 +83,6 @@ class Snapshot(unittest.TestCase):
                 second.stop()
 
     def test_64_faults(self):
-        if not odptest.LONG:
-            self.skipTest('traffic after the load stood still in one run of '
-                          'two: to be found')
         self.check('none')
 
     def test_64_faults_smmu(self):
