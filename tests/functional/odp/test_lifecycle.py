@@ -135,8 +135,10 @@ class Lifecycle:
             self.sh(f'odp-stress --mode {mode} --iters 1000000 --timeout 100 '
                     '>/tmp/out 2>&1 </dev/null & pid=$!; '
                     f'sleep {delay:.2f}; kill -9 $pid; wait $pid; true')
-        self.sh('for i in $(seq 100); do [ "$(rdma resource show)" = "'
-                f'{before.strip()}" ] && exit 0; sleep 0.1; done; '
+        # Spaces do not count: some versions end the line with one.
+        self.sh('for i in $(seq 100); do '
+                '[ "$(echo $(rdma resource show))" = "'
+                f'{" ".join(before.split())}" ] && exit 0; sleep 0.1; done; '
                 'rdma resource show; exit 1')
         self.traffic()
 
