@@ -111,6 +111,26 @@ void pcie_requester_unblock_inv(PCIeRequester *r)
     }
 }
 
+/*
+ * Where invalidations come by notifier: before the first translation of
+ * @pasid, so that none is missed.
+ */
+static bool atc_listen(PCIeRequester *r, uint32_t pasid)
+{
+    PCIePasid *p;
+
+    if (r->mr) {
+        return true;
+    }
+    p = pcie_requester_pasid(r, pasid);
+    if (!p->inv_registered) {
+        pci_iommu_init_iotlb_notifier(r->dev, &p->inv, atc_notify, p);
+        p->inv_registered = !pci_iommu_register_iotlb_notifier(r->dev, pasid,
+                                                               &p->inv);
+    }
+    return p->inv_registered;
+}
+
 PCIeAtcResult pcie_atc_translate(PCIeRequester *r, PCIeRequest *req,
                                  hwaddr addr, IOMMUAccessFlags access,
                                  PCIeAtcEntry *out)
@@ -130,19 +150,9 @@ PCIeAtcResult pcie_atc_translate(PCIeRequester *r, PCIeRequest *req,
     }
     r->n_atc_miss++;
 
-    if (!r->mr) {
-        /* before the first translation, so that none is missed */
-        PCIePasid *p = pcie_requester_pasid(r, pasid);
-
-        if (!p->inv_registered) {
-            pci_iommu_init_iotlb_notifier(r->dev, &p->inv, atc_notify, p);
-            if (pci_iommu_register_iotlb_notifier(r->dev, pasid, &p->inv)) {
-                return ATC_REFUSED;
-            }
-            p->inv_registered = true;
-        }
+    if (!atc_listen(r, pasid)) {
+        return ATC_REFUSED;
     }
-
     n = pci_ats_request_translation(r->dev, pasid, req->priv, req->exec, page,
                                     ATC_PAGE, !(access & IOMMU_WO), &tlb, 1,
                                     &errors);
@@ -180,7 +190,8 @@ bool pcie_requester_probe(PCIeRequester *r, uint32_t pasid)
     uint32_t errors = 0;
     IOMMUTLBEntry tlb;
 
-    return pci_ats_request_translation(r->dev, pasid, false, false, 0,
+    return atc_listen(r, pasid) &&
+           pci_ats_request_translation(r->dev, pasid, false, false, 0,
                                        ATC_PAGE, true, &tlb, 1, &errors) >= 0;
 }
 

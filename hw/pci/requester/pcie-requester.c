@@ -305,6 +305,11 @@ void pcie_requester_init(PCIeRequester *r, PCIDevice *dev)
     QTAILQ_INIT(&r->pending);
     QTAILQ_INIT(&r->pri_queue);
     r->pasids = g_hash_table_new_full(NULL, NULL, NULL, pasid_free);
+    if (dev->exp.pri_cap) {
+        /* changes at run time: no reason to refuse a migration */
+        pci_word_test_and_clear_mask(dev->cmask + dev->exp.pri_cap +
+                                     PCI_PRI_STATUS, PCI_PRI_STATUS_STOPPED);
+    }
     pcie_atc_init(r);
     pcie_pri_requester_init(r);
 }

@@ -34,6 +34,7 @@ enum {
     CAP_ACS = 0x130,
     PASID_BITS = 20,
     PRI_REQUESTS = 512,
+    PM_VERSION = 3,
 
     MAGIC_VALUE = 0x50415653,     /* SVAP */
     VERSION_VALUE = 0x00010000,
@@ -429,6 +430,9 @@ static void portal_realize(PCIDevice *d, Error **errp)
     if (pci_pm_init(d, CAP_PM, errp) < 0) {
         return;
     }
+    pci_set_word(d->config + CAP_PM + PCI_PM_PMC, PM_VERSION);
+    pci_set_word(d->config + CAP_PM + PCI_PM_CTRL, PCI_PM_CTRL_NO_SOFT_RESET);
+    pci_set_word(d->wmask + CAP_PM + PCI_PM_CTRL, PCI_PM_CTRL_STATE_MASK);
     if (pcie_endpoint_cap_init(d, CAP_EXP) < 0) {
         error_setg(errp, "no room for the PCI Express capability");
         return;

@@ -154,8 +154,9 @@ uint32_t pcie_requester_prg_pending(const PCIeRequester *r);
 
 /*
  * Sends a translation request, whose answer is not cached: true where the
- * IOMMU has a translation table for @pasid, whatever is mapped in it.
- * May be called from invalidated().
+ * IOMMU has a translation table for @pasid, whatever is mapped in it. From
+ * then on invalidations of @pasid are heard. May be called from
+ * invalidated().
  */
 bool pcie_requester_probe(PCIeRequester *r, uint32_t pasid);
 
