@@ -100,6 +100,12 @@ struct RecoverableDMAInv {
 typedef struct RecoverableDMAAtc RecoverableDMAAtc;
 struct RecoverableDMAAtc {
     void (*invalidate)(RecoverableDMAAtc *atc, RecoverableDMAInv *inv);
+    /*
+     * The IOMMU's. While it is not 0 and stays the same, a translated access
+     * that went through once goes through again: no need to ask. The device
+     * keeps it with the cache's entry.
+     */
+    uint64_t pass;
 };
 
 struct RecoverableDMAClass {

@@ -72,6 +72,25 @@ static int effective_eats(SMMUv3State *s, const SMMUTransCfg *cfg)
     return cfg->eats <= EATS_SPLIT ? cfg->eats : EATS_NONE;
 }
 
+/*
+ * Nothing to do with translated transactions of this function but let them
+ * through: it may do so by itself until configuration changes. Where events
+ * are counted each one comes here.
+ */
+static void pass_on(SMMUv3State *s, SMMUDevice *sdev)
+{
+    if (sdev->atc && !sdev->atc->pass && !s->smmu_state.pmcg) {
+        sdev->atc->pass = ++s->feat.last_pass;
+    }
+}
+
+void smmuv3_ats_check_again(SMMUv3State *s)
+{
+    for (GSList *l = s->feat.atcs; l; l = l->next) {
+        ((SMMUDevice *)l->data)->atc->pass = 0;
+    }
+}
+
 /* A translated transaction: 3.9.1.3 */
 static void translated_access(SMMUv3State *s, const SMMUv3Access *a,
                               SMMUv3Answer *ans)
@@ -86,6 +105,7 @@ static void translated_access(SMMUv3State *s, const SMMUv3Access *a,
         goto forbidden;
     }
     if (!FIELD_EX32(s->cr[0], CR0, ATSCHK)) {
+        pass_on(s, a->sdev);
         return;
     }
     cfg = smmuv3_get_config(s, a, &ans->event);
@@ -99,6 +119,7 @@ static void translated_access(SMMUv3State *s, const SMMUv3Access *a,
     }
     switch (effective_eats(s, cfg)) {
     case EATS_FULL:
+        pass_on(s, a->sdev);
         return;
     case EATS_SPLIT:
         /* the address is an IPA: stage 2 only */
@@ -435,6 +456,8 @@ SMMUCmdError smmuv3_atc_inv(SMMUv3State *s, Cmd *cmd)
 
 bool smmuv3_ats_sync(SMMUv3State *s, SMMUCmdError *error)
 {
+    /* configuration that was invalidated is out of use from here on */
+    smmuv3_ats_check_again(s);
     if (!QTAILQ_EMPTY(&s->feat.inv_new) || !QTAILQ_EMPTY(&s->feat.inv_sent)) {
         if (!s->feat.sync_parked) {
             trace_smmuv3_sync_parked();
@@ -481,8 +504,11 @@ void smmuv3_ats_set_atc(SMMUv3State *s, SMMUDevice *sdev,
 {
     RecoverableDMAInv *inv, *next;
 
+    s->feat.atcs = g_slist_remove(s->feat.atcs, sdev);
     sdev->atc = atc;
     if (atc) {
+        atc->pass = 0;
+        s->feat.atcs = g_slist_prepend(s->feat.atcs, sdev);
         return;
     }
     /* The cache is gone, and with it what was to be invalidated. */

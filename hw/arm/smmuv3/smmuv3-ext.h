@@ -148,6 +148,8 @@ ssize_t smmuv3_ats_request(PCIBus *bus, void *opaque, int devfn,
 
 /* Delivers the oldest new invalidation, unlocked for that; false: none. */
 bool smmuv3_ats_deliver(SMMUv3State *s);
+/* From here on translated accesses are checked again. Locked. */
+void smmuv3_ats_check_again(SMMUv3State *s);
 /* Timer callback: invalidations that a device does not complete. */
 void smmuv3_ats_timeout(void *opaque);
 

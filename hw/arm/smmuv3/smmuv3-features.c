@@ -122,6 +122,7 @@ void smmuv3_features_reset(SMMUv3State *s)
     s->feat.next_stag = 0;
     s->feat.inv_failed = false;
     s->feat.sync_parked = false;
+    smmuv3_ats_check_again(s);
     smmuv3_pri_reset(s);
     smmuv3_pmcg_reset(s);
 }
@@ -225,6 +226,7 @@ void smmuv3_features_cr0(SMMUv3State *s, uint32_t old)
 {
     bool was_on = FIELD_EX32(old, CR0, SMMU_ENABLE);
 
+    smmuv3_ats_check_again(s);
     if (was_on && !smmu_enabled(s)) {
         /* 6.3.9.1: disabling the SMMU ends what is stalled */
         smmuv3_stall_terminate_all(s);

@@ -178,6 +178,7 @@ PCIeAtcResult pcie_atc_translate(PCIeRequester *r, PCIeRequest *req,
     e->left = tlb.addr_mask - (page & tlb.addr_mask);
     e->mask = tlb.addr_mask;
     e->as = tlb.target_as;
+    e->passed = 0;
     if (access & ~e->perm) {
         return ATC_NO_ACCESS;
     }
@@ -193,6 +194,21 @@ bool pcie_requester_probe(PCIeRequester *r, uint32_t pasid)
     return atc_listen(r, pasid) &&
            pci_ats_request_translation(r->dev, pasid, false, false, 0,
                                        ATC_PAGE, true, &tlb, 1, &errors) >= 0;
+}
+
+bool pcie_atc_needs_check(PCIeRequester *r, const PCIeAtcEntry *e)
+{
+    return !e->passed || e->passed != r->atc->iface.pass;
+}
+
+void pcie_atc_checked(PCIeRequester *r, const PCIeAtcEntry *e)
+{
+    PCIeAtcEntry *slot = atc_slot(r->atc, e->page, e->pasid);
+
+    if (slot->perm && slot->page == e->page && slot->pasid == e->pasid &&
+        slot->out == e->out) {
+        slot->passed = r->atc->iface.pass;
+    }
 }
 
 void pcie_atc_flush(PCIeRequester *r)

@@ -113,6 +113,7 @@ PCIeRequesterResult pcie_requester_hold(PCIeRequester *r, PCIeRequest *req,
     IOMMUAccessFlags access = is_write ? IOMMU_WO : IOMMU_RO;
     RecoverableDMAReq *dma = &req->dma;
     AddressSpace *as = pci_get_address_space(r->dev);
+    IOMMUMemoryRegion *mr = r->mr;
     bool cached = false;
     PCIeAtcEntry e;
 
@@ -139,6 +140,9 @@ PCIeRequesterResult pcie_requester_hold(PCIeRequester *r, PCIeRequest *req,
             as = e.as;
             dma->translated = true;
             cached = true;
+            if (!pcie_atc_needs_check(r, &e)) {
+                mr = NULL;
+            }
             break;
         case ATC_NO_ACCESS:
             if (!req->no_stall && !req->no_pri && req->tries < PRI_TRIES &&
@@ -173,10 +177,13 @@ PCIeRequesterResult pcie_requester_hold(PCIeRequester *r, PCIeRequest *req,
         req->tries = 0;
         return PCIE_REQUESTER_FAULT;
     }
-    switch (recoverable_dma_hold(r->mr, as, dma, len, hold)) {
+    switch (recoverable_dma_hold(mr, as, dma, len, hold)) {
     case RECOVERABLE_DMA_OK:
         req->tries = 0;
         if (cached) {
+            if (mr) {
+                pcie_atc_checked(r, &e);
+            }
             hold->page = e.mask + 1;
         }
         return PCIE_REQUESTER_OK;

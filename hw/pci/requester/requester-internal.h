@@ -46,6 +46,7 @@ typedef struct PCIeAtcEntry {
     hwaddr left;         /* bytes from @page to the translation's end, - 1 */
     hwaddr mask;         /* of the translation */
     AddressSpace *as;
+    uint64_t passed;     /* RecoverableDMAAtc.pass when it was last used */
 } PCIeAtcEntry;
 
 typedef enum PCIeAtcResult {
@@ -62,6 +63,11 @@ void pcie_atc_flush(PCIeRequester *r);
 PCIeAtcResult pcie_atc_translate(PCIeRequester *r, PCIeRequest *req,
                                  hwaddr addr, IOMMUAccessFlags access,
                                  PCIeAtcEntry *e);
+
+/* Needs an access with @e the IOMMU's check? */
+bool pcie_atc_needs_check(PCIeRequester *r, const PCIeAtcEntry *e);
+/* The check let an access with @e through. */
+void pcie_atc_checked(PCIeRequester *r, const PCIeAtcEntry *e);
 
 /* PRI */
 void pcie_pri_requester_init(PCIeRequester *r);

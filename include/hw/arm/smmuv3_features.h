@@ -64,6 +64,8 @@ typedef struct SMMUv3Features {
     QTAILQ_HEAD(, RecoverableDMAInv) inv_new;    /* to be delivered */
     QTAILQ_HEAD(, RecoverableDMAInv) inv_sent;   /* delivered, not answered */
     QTAILQ_HEAD(, RecoverableDMAInv) inv_late;   /* timed out, not answered */
+    GSList *atcs;             /* SMMUDevices with an ATC */
+    uint64_t last_pass;       /* see RecoverableDMAAtc.pass */
     QEMUTimer *inv_timer;     /* while inv_sent is not empty */
     bool inv_failed;          /* CERROR_ATC_INV_SYNC at the next CMD_SYNC */
     bool sync_parked;

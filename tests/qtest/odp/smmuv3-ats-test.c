@@ -505,6 +505,65 @@ static void test_sync_waits(void)
     smmu_quit(t);
 }
 
+/*
+ * What ATSCHK checks is asked once for an entry of the cache, and again after
+ * configuration was invalidated; the entry itself stays.
+ */
+static void test_atc_hit_checked(void)
+{
+    for (int how = 0; how < 4; how++) {
+        Stream st;
+        SmmuTest *t = start(&st);
+        SmmuEvent want = {
+            .type = F_TRANSL_FORBIDDEN, .sid = t->sid, .ssv = true,
+            .ssid = SSID, .addr = st.page,
+        };
+
+        smmu_w(t, SMMU_CR0, CR0_SMMUEN | CR0_EVENTQEN | CR0_CMDQEN |
+               (how == 3 ? 0 : CR0_ATSCHK));
+        x_ctl(t, X_ATC);
+        for (int i = 0; i < 3; i++) {
+            g_assert_cmpuint(dma(t, VA, DMA_WRITE, SSID), ==, DMA_OK);
+        }
+        switch (how) {
+        case 0:
+            st.ste.eats = 0;
+            ste_write(t, t->sid, &st.ste);
+            CMD_CFGI_STE(t, t->sid);
+            CMD_SYNC(t);
+            break;
+        case 1:
+            st.ste.config = 4;
+            ste_write(t, t->sid, &st.ste);
+            CMD_CFGI_ALL(t);
+            CMD_SYNC(t);
+            break;
+        case 2:
+            smmu_w(t, SMMU_CR0, CR0_EVENTQEN | CR0_CMDQEN);
+            break;
+        case 3:
+            st.ste.eats = 0;
+            ste_write(t, t->sid, &st.ste);
+            CMD_CFGI_STE(t, t->sid);
+            CMD_SYNC(t);
+            g_assert_cmpuint(dma(t, VA, DMA_WRITE, SSID), ==, DMA_OK);
+            smmu_w(t, SMMU_CR0, CR0_SMMUEN | CR0_EVENTQEN | CR0_CMDQEN |
+                   CR0_ATSCHK);
+            break;
+        }
+        g_assert_cmpuint(dma(t, VA, DMA_WRITE, SSID), ==, DMA_ERROR);
+        if (how == 1) {
+            /* with a SubstreamID Config=4 is an error of its own */
+            want.type = C_BAD_SUBSTREAMID;
+            want.addr = 0;
+        }
+        if (how != 2) {
+            smmu_expect_event(t, "ATC hit", &want);
+        }
+        smmu_quit(t);
+    }
+}
+
 /* Line 27: a timeout is told by the next SYNC, which software repeats */
 static void test_timeout(void)
 {
@@ -633,6 +692,7 @@ int main(int argc, char **argv)
     qtest_add_func("smmuv3/ats/24-25-eats-legality", test_eats_legality);
     qtest_add_func("smmuv3/ats/26-atc-inv", test_atc_inv);
     qtest_add_func("smmuv3/ats/26-atc-inv-smmu-off", test_atc_inv_smmu_off);
+    qtest_add_func("smmuv3/ats/23-atc-hit-checked", test_atc_hit_checked);
     qtest_add_func("smmuv3/ats/27-timeout", test_timeout);
     qtest_add_func("smmuv3/ats/27-no-completion", test_no_completion);
     qtest_add_func("smmuv3/ats/28-sync-waits", test_sync_waits);
