@@ -184,7 +184,7 @@ static bool request_walk(SMMUv3State *s, const SMMUv3Access *a,
     int ret;
 
     if (split) {
-        smmu_count(ARM_SMMU(s), SMMU_EVENT_TLB_MISS);
+        smmu_count(&s->smmu_state, SMMU_EVENT_TLB_MISS);
         cfg->s1_only = true;
         ret = smmu_ptw(ARM_SMMU(s), cfg, a->addr, flag, &ipa, &info);
         cfg->s1_only = false;
@@ -281,10 +281,10 @@ void smmuv3_ats_access(SMMUv3State *s, const SMMUv3Access *a,
     ans->perm = IOMMU_NONE;
     ans->ats_ur = false;
     if (a->type == SMMUV3_TRANSLATED) {
-        smmu_count(ARM_SMMU(s), SMMU_EVENT_TRANSLATED);
+        smmu_count(&s->smmu_state, SMMU_EVENT_TRANSLATED);
         translated_access(s, a, ans);
     } else {
-        smmu_count(ARM_SMMU(s), SMMU_EVENT_ATS_REQUEST);
+        smmu_count(&s->smmu_state, SMMU_EVENT_ATS_REQUEST);
         translation_request(s, a, ans);
     }
 }

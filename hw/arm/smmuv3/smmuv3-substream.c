@@ -65,7 +65,7 @@ static SMMUv3CDChoice find_cd_2lvl(SMMUv3State *s, STE *ste,
     if (smmuv3_cd_ipa_to_pa(s, cfg, &l1, event)) {
         return SMMUV3_CD_ERROR;
     }
-    smmu_count(ARM_SMMU(s), SMMU_EVENT_CONFIG_ACCESS);
+    smmu_count(&s->smmu_state, SMMU_EVENT_CONFIG_ACCESS);
     if (ldq_le_dma(&address_space_memory, l1, &desc, SMMU_STRUCT_ATTRS)) {
         event->type = SMMU_EVT_F_CD_FETCH;
         event->u.f_cd_fetch.addr = l1;

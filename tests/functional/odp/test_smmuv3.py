@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+# odp: minutes=6
+"""Unmodified kernels behind an SMMUv3 with everything on: NVMe, e1000e and
+virtio-net do their DMA through it, ATS and PASID get enabled on a function
+that has them, a page request is denied cleanly, and the performance monitor
+counts what the model counts."""
+
+import atexit
+import hashlib
+import os
+import re
+import tempfile
+from pathlib import Path
+
+import odptest
+from odp.aptroot import AptRoot
+
+DISK = 8 << 20
+
+# Binds the exerciser, which no driver knows.
+BIND = '''set -e
+d=/sys/bus/pci/devices/0000:00:04.0
+modprobe uio_pci_generic
+if [ ! -e $d/driver ]; then
+    echo uio_pci_generic >$d/driver_override
+    echo 0000:00:04.0 >/sys/bus/pci/drivers/uio_pci_generic/bind
+fi
+setpci -s 00:04.0 COMMAND=6:6
+'''
+
+# A page request by hand; Linux has nobody to serve it.
+PRI = BIND + '''setpci -s 00:04.0 ECAP_PRI+c.L=20 ECAP_PRI+4.W=1
+cat >/tmp/pri.py <<'EOF'
+import mmap, os, time
+fd = os.open('/sys/bus/pci/devices/0000:00:04.0/resource0', os.O_RDWR)
+regs = memoryview(mmap.mmap(fd, 0x10000)).cast('I')
+regs[0x10 // 4] = 0x12345000
+regs[0x14 // 4] = 0
+regs[0x90 // 4] = 1 << 16 | 1 << 18 | 7     # read, last, group 7
+for i in range(100):
+    if regs[0x98 // 4]:
+        break
+    time.sleep(0.1)
+last = regs[0x9c // 4]
+print('responses', regs[0x98 // 4], 'group', last & 0x1ff,
+      'code', last >> 12 & 3)
+EOF
+python3 /tmp/pri.py
+'''
+
+# Counts as perf does while the disk is read.
+PERF = '''set -e
+modprobe -a nvme arm_smmuv3_pmu
+for i in $(seq 100); do [ -e /dev/nvme0n1 ] && break; sleep 0.1; done
+cat >/tmp/count.py <<'EOF'
+import ctypes, glob, hashlib, mmap, os, struct, sys
+pmu = glob.glob('/sys/bus/event_source/devices/smmuv3_pmcg_*')[0]
+kind = int(open(pmu + '/type').read())
+libc = ctypes.CDLL(None, use_errno=True)
+fds = []
+for name in sys.argv[1:]:
+    event = open(f'{pmu}/events/{name}').read().strip()
+    attr = ctypes.create_string_buffer(
+        struct.pack('IIQ', kind, 112, int(event.split('=')[1], 0)), 112)
+    fd = libc.syscall(241, attr, -1, 0, -1, 0)
+    assert fd >= 0, os.strerror(ctypes.get_errno())
+    fds.append(fd)
+disk = os.open('/dev/nvme0n1', os.O_RDONLY | os.O_DIRECT)
+buf = mmap.mmap(-1, 65536)
+while os.readv(disk, [buf]):
+    pass
+for name, fd in zip(sys.argv[1:], fds):
+    print(name, struct.unpack('Q', os.read(fd, 8))[0])
+EOF
+python3 /tmp/count.py transaction tlb_miss config_cache_miss trans_table_walk_access
+'''
+TOTALS = {
+    'transaction': 'transactions', 'tlb_miss': 'tlb-misses',
+    'config_cache_miss': 'config-misses',
+    'trans_table_walk_access': 'walk-accesses',
+}
+
+NET = """set -e
+ip() { command /usr/bin/ip "$@"; }  # not the shell's own
+modprobe -a nvme virtio_pci virtio_net e1000e
+for i in $(seq 100); do
+    [ -e /dev/nvme0n1 ] &&
+        [ $(grep -l 52:54:00 /sys/class/net/*/address | wc -l) = 2 ] && break
+    sleep 0.1
+done
+for i in 1 2; do
+    dev=$(grep -l 52:54:00:00:00:0$i /sys/class/net/*/address | cut -d/ -f5)
+    ip netns add n$i
+    ip link set $dev netns n$i
+    ip -n n$i addr add 10.9.0.$i/24 dev $dev
+    ip -n n$i link set $dev up
+done
+cat >/tmp/net.py <<'EOF'
+import hashlib, socket, sys, time
+if sys.argv[1] == 'receive':
+    listen = socket.create_server(('10.9.0.1', 4000))
+    print('ready', file=sys.stderr, flush=True)
+    data = listen.accept()[0].makefile('rb').read()
+else:
+    data = open('/dev/nvme0n1', 'rb').read()
+    for i in range(20):     # the link comes up
+        try:
+            s = socket.create_connection(('10.9.0.1', 4000))
+            break
+        except OSError:
+            time.sleep(1)
+    s.sendall(data)
+    s.close()
+print(hashlib.md5(data).hexdigest(), flush=True)
+EOF
+ip netns exec n1 python3 /tmp/net.py receive 2>/tmp/ready &
+for i in $(seq 100); do grep -qs ready /tmp/ready && break; sleep 0.1; done
+ip netns exec n2 python3 /tmp/net.py send
+wait
+ip netns del n1
+ip netns del n2
+"""
+
+
+def make_disk():
+    """A disk of known noise; its path and MD5."""
+    fd, path = tempfile.mkstemp(prefix='odp-disk-')
+    atexit.register(os.unlink, path)
+    data = os.urandom(DISK)
+    with os.fdopen(fd, 'wb') as f:
+        f.write(data)
+    return path, hashlib.md5(data).hexdigest()
+
+
+class SmmuV3:
+    iommu = 'smmuv3'
+    allow_log = r'unexpected PRI request|uio_pci_generic|sid 0x.*group'
+
+    @classmethod
+    def setUpClass(cls):
+        cls.disk, cls.md5 = make_disk()
+        cls.qemu_args = cls.firmware() + [
+            '-machine', 'smmuv3.ats=on,smmuv3.pri=on,smmuv3.ssidsize=20,'
+            'smmuv3.stall-model=stall,smmuv3.httu=ad,smmuv3.oas=52,'
+            'smmuv3.pmcg=on',
+            '-drive', f'file={cls.disk},format=raw,if=none,readonly=on,id=d0',
+            '-device', 'nvme,drive=d0,serial=x,addr=2',
+            '-device', 'pcie-exerciser,addr=4',
+            # Two network cards, joined back to back
+            '-netdev', 'hubport,id=n0,hubid=0', '-netdev',
+            'hubport,id=n1,hubid=0', '-device',
+            'e1000e,netdev=n0,mac=52:54:00:00:00:01,romfile=,addr=5',
+            '-device', 'virtio-net-pci,netdev=n1,mac=52:54:00:00:00:02,'
+            'disable-legacy=on,iommu_platform=on,romfile=,addr=6']
+        super().setUpClass()
+
+    @staticmethod
+    def firmware():
+        return []
+
+    def smmu(self):
+        for child in self.guest.qmp('qom-list', path='/machine/unattached'):
+            if child['type'] == 'child<arm-smmuv3>':
+                return '/machine/unattached/' + child['name']
+        self.fail('no SMMU')
+
+    def test_probe(self):
+        log = self.sh('dmesg')
+        self.assertRegex(log, r'arm-smmu-v3 .*oas 52-bit')
+        self.assertNotRegex(log, 'arm-smmu-v3.*(overridden|failed|error)')
+        kind = self.sh('cat /sys/kernel/iommu_groups/*/type').split()
+        self.assertLessEqual(set(kind), {'DMA', 'DMA-FQ'})
+
+    def test_lspci(self):
+        out = self.sh(BIND + 'lspci -vv -s 00:04.0')
+        self.assertRegex(out, r'ATSCtl:\s+Enable\+, Smallest Translation Unit: 00')
+        self.assertRegex(out, r'PASIDCtl:\s+Enable\+')
+
+    def test_net(self):
+        """A file from NVMe by virtio-net to e1000e, each in a network
+        namespace."""
+        out = self.sh(NET)
+        self.assertEqual(out.split(), [self.md5] * 2)
+
+    def test_page_request(self):
+        """Denied: a failure, once, and the kernel says so."""
+        self.assertIn('responses 1 group 7 code 2', self.sh(PRI))
+        self.assertIn('unexpected PRI request', self.sh('dmesg'))
+
+    def test_perf(self):
+        path = self.smmu()
+
+        def totals():
+            return {k: self.guest.qmp('qom-get', path=path, property=v)
+                    for k, v in TOTALS.items()}
+
+        self.sh('modprobe -a nvme arm_smmuv3_pmu')
+        before = totals()
+        out = self.sh(PERF)
+        after = totals()
+        got = {k: int(v) for k, v in re.findall(r'^(\w+) (\d+)$', out, re.M)}
+        self.assertGreater(got['transaction'], 1000, out)
+        self.assertGreater(got['tlb_miss'], 100, out)
+        for name in TOTALS:
+            want = after[name] - before[name]
+            self.assertAlmostEqual(got[name], want, delta=max(2, want // 100),
+                                   msg=f'{name}: {out}')
+
+
+class StableDeviceTree(SmmuV3, odptest.GuestTest):
+    kernel_name = 'stable'
+
+
+class StockAcpi(SmmuV3, odptest.GuestTest):
+    kernel_name = 'stock'
+
+    @staticmethod
+    def firmware():
+        root = AptRoot().tool(['qemu-efi-aarch64'], 'host')
+        return ['-bios', str(Path(root) /
+                             'usr/share/qemu-efi-aarch64/QEMU_EFI.fd')]
+
+    def test_acpi(self):
+        self.assertIn('ACPI: IORT', self.sh('dmesg'))
+
+
+odptest.main(__name__)
