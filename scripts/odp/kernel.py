@@ -11,7 +11,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import image
+from . import image, kbuild
 from .aptroot import AptRoot, unpack
 from .common import OdpError, run, say
 from .cpio import write_lz4
@@ -37,9 +37,14 @@ class Kernel:
     version: str
 
 
+def names():
+    """All names that find() knows."""
+    return sorted([*STOCK, 'sva'])
+
+
 def find(name, update=False):
-    """The Kernel of a name: one of STOCK, or the path of an image, or of a
-    kernel's build directory."""
+    """The Kernel of a name: one of STOCK, sva (kbuild.py), or the path of an
+    image, or of a kernel's build directory."""
     if name in STOCK:
         suite, package = STOCK[name]
 
@@ -50,9 +55,13 @@ def find(name, update=False):
                                  make, update)
         return Kernel(Path(found['image']), Path(found['modules']),
                       found['release'], found['version'])
+    if name == 'sva':
+        found = kbuild.built('arm64', update)
+        return Kernel(Path(found['image']), Path(found['modules']),
+                      found['release'], found['version'])
     if '/' not in name and not os.path.exists(name):
         raise OdpError(f'--kernel {name}: neither a file nor one of '
-                       + ', '.join(sorted(STOCK)))
+                       + ', '.join(names()))
     return _from_path(Path(name))
 
 
@@ -100,7 +109,7 @@ def _packaged(suite, package):
                        if d.is_dir()), None)
         if moddir is None:
             raise OdpError(f'{package} {version} has no modules')
-        _module_layer(moddir, release, Path(result['modules']))
+        module_layer(moddir, release, Path(result['modules']))
         for config in (tmp / f'boot/config-{release}', moddir / 'config'):
             if config.exists():
                 shutil.copy(config, dest / 'config')
@@ -139,7 +148,7 @@ def _from_path(path):
                          'modules.builtin.modinfo'):
                 if (path / name).exists():
                     shutil.copy(path / name, moddir / name)
-            _module_layer(moddir, release, layer, everything=True)
+            module_layer(moddir, release, layer, everything=True)
     return Kernel(built, layer, release, '')
 
 
@@ -185,7 +194,7 @@ def _dependencies(path):
     return [f.replace('-', '_') for f in found if f]
 
 
-def _module_layer(moddir, release, dest, everything=False):
+def module_layer(moddir, release, dest, everything=False):
     """Archive of the wanted modules of moddir (lib/modules/RELEASE)."""
     files = {str(p.relative_to(moddir)): p
              for p in sorted((moddir / 'kernel').rglob('*.ko*'))}

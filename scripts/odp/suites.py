@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import tap
+from . import kernel, tap
 from .build import Build, python_env
 from .common import SYSTEM_PYTHON, TOP, OdpError, build_dir, output
 from .tap import Result
@@ -34,6 +34,7 @@ class Functional:
     minutes: int = 5
     long: bool = False
     x86: bool = False
+    kernel: str = ''
 
     @property
     def name(self):
@@ -43,7 +44,8 @@ class Functional:
 def functional():
     """The functional tests, sorted. A comment near the top of a test,
     `# odp: minutes=N`, sets its budget; `long` keeps it for long runs,
-    `x86_64` asks for that emulator too."""
+    `x86_64` asks for that emulator too, `kernel=sva` for that kernel: it is
+    built before, outside the budget."""
     found = []
     for path in sorted(FUNCTIONAL.glob('test_*.py')):
         test = Functional(path)
@@ -57,9 +59,11 @@ def functional():
                     test.long = True
                 elif key == 'x86_64':
                     test.x86 = True
+                elif key == 'kernel' and value in kernel.names():
+                    test.kernel = value
                 else:
                     raise OdpError(f'{path.name}: "# odp: {word}" is none of '
-                                   'minutes=N, long, x86_64')
+                                   'minutes=N, long, x86_64, kernel=NAME')
         found.append(test)
     return found
 
@@ -92,6 +96,11 @@ def builds_for(name):
             needs.append(('x86_64', False, ['qemu-system-x86_64']))
         return needs
     return []
+
+
+def kernels_for(name):
+    """Names of kernels that the suite needs built first."""
+    return [t.kernel for t in functional() if t.name == name and t.kernel]
 
 
 def results_file(name):

@@ -7,7 +7,7 @@ import os
 import re
 import time
 
-from . import suites
+from . import kernel, suites
 from .build import Build
 from .cli import Parser
 from .common import OdpError, TOP, say
@@ -121,6 +121,12 @@ def main(args):
             if built[key]:
                 results.append(Result(t['name'], 'fail',
                                       f'not run: {built[key]}'))
+        for kern in suites.kernels_for(t['name']):
+            if kern not in built:
+                built[kern] = prepare_kernel(kern)
+            if built[kern]:
+                results.append(Result(t['name'], 'fail',
+                                      f'not run: {built[kern]}'))
         used = 0.0
         if not results:
             began = time.monotonic()
@@ -147,6 +153,20 @@ def build(target, asan, goals):
         wrong = 'the build for it failed'
     name = f'build {target}' + (' asan' if asan else '')
     print(f'{name:28} {"FAILED" if wrong else "done":40}'
+          f'{(time.monotonic() - began) / 60:5.1f} min', flush=True)
+    return wrong
+
+
+def prepare_kernel(name):
+    """Fetch or build a guest's kernel; returns what went wrong, or None."""
+    began = time.monotonic()
+    wrong = None
+    try:
+        kernel.find(name)
+    except OdpError as err:
+        print(f'    {err}', flush=True)
+        wrong = 'there is no kernel for it'
+    print(f'{"kernel " + name:28} {"FAILED" if wrong else "done":40}'
           f'{(time.monotonic() - began) / 60:5.1f} min', flush=True)
     return wrong
 

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Guest kernels built from Debian's unmodified linux-source package with our
+configuration (tests/guest/kernel): what the packaged kernels leave out, SVA
+above all.
+
+    built('arm64') -> {'image', 'modules', 'release', 'version'}
+
+A kernel is found again by the name of its source package, its configuration
+and its compiler.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import image, packages
+from .aptroot import AptRoot, unpack
+from .common import OdpError, output, remove_tree, run, say
+
+#: Where the source comes from.
+SUITE = 'sid'
+PACKAGE = 'linux-source'
+#: The first version with a driver that binds an address space to a device.
+OLDEST = (7, 2)
+
+CONFIG = image.RECIPE / 'kernel'
+
+
+@dataclass
+class Arch:
+    """How a kernel for one architecture is built.
+
+    config: files of CONFIG, in order. image: what make leaves. needs: host
+    packages and why.
+    """
+    make: str
+    prefix: str
+    target: str
+    config: tuple
+    image: str
+    needs: dict
+
+
+COMMON_NEEDS = {
+    'bc': 'builds kernels',
+    'bison': 'builds kernels',
+    'flex': 'builds kernels',
+    'gcc': 'compiler',
+    'libc6-dev': 'compiler',
+    'make': 'builds kernels',
+    'perl': 'builds kernels',
+    'xz-utils': "unpacks the kernel's source",
+}
+
+ARCHS = {
+    'arm64': Arch('arm64', 'aarch64-linux-gnu-', 'Image',
+                  ('sva.config', 'arm64.config'), 'arch/arm64/boot/Image',
+                  {'gcc-aarch64-linux-gnu': 'compiles for arm64 guests'}),
+}
+
+
+def source():
+    """(package, version, path of the .deb) of the newest kernel source."""
+    apt = AptRoot()
+    meta = f'{PACKAGE}:arm64'
+    version = apt.policy([meta], SUITE)[PACKAGE]
+    names = [d for d in apt.depends(meta, SUITE)
+             if re.fullmatch(r'linux-source-\d+\.\d+', d)] if version else []
+    if len(names) != 1:
+        raise OdpError(f'{SUITE} has no package {PACKAGE}')
+    found = tuple(int(n) for n in names[0].split('-')[-1].split('.'))
+    if found < OLDEST:
+        raise OdpError(f'{names[0]} of {SUITE} is too old: shared virtual '
+                       'addressing wants {}.{} or newer'.format(*OLDEST))
+    return names[0], version, apt.download([f'{names[0]}:arm64'], SUITE)[0]
+
+
+def built(arch='arm64', update=False):
+    """The kernel for an architecture, built when it is not there."""
+    spec = ARCHS[arch]
+    config = ''.join((CONFIG / c).read_text() for c in spec.config)
+    packages.ensure({**COMMON_NEEDS, **spec.needs})
+    cc = output([spec.prefix + 'gcc', '-dumpfullversion']).strip()
+
+    def make():
+        name, version, deb = source()
+        key = image.digest(deb.name, config, cc)
+        dest = image.guest_cache('kernels') / f'sva-{arch}-{key[:12]}'
+        result = {'image': str(dest / Path(spec.image).name),
+                  'modules': str(dest / 'modules.cpio.lz4'),
+                  'version': version}
+        if not (dest / 'release').exists():
+            _build(spec, name, version, deb, config, dest)
+        result['release'] = (dest / 'release').read_text().strip()
+        return result
+    return image.remembered('kernel', ['sva', arch, SUITE, config, cc],
+                            lambda r: [r['image'], r['modules']], make,
+                            update)
+
+
+def _build(spec, name, version, deb, config, dest):
+    say(f'building the sva kernel for {spec.make} from {name} {version}: '
+        'about 20 minutes of processor time')
+    start = time.monotonic()
+    tmp = image.guest_cache('kernel-work') / dest.name
+    log = tmp.with_name(tmp.name + '.log')
+    remove_tree(tmp)
+    tmp.mkdir()
+    try:
+        unpack(deb, tmp)
+        archive = next((tmp / 'usr/src').glob('linux-source-*.tar.xz'))
+        run(['tar', '-C', tmp, '-xf', archive, '--exclude=Documentation/*/*'],
+            quiet=True)
+        archive.unlink()
+        tree = next(tmp.glob('linux-source-*'))
+        # Below the source, so that no path of ours gets into the objects.
+        out = tree / 'build'
+        out.mkdir()
+        (out / 'all.config').write_text(config)
+        make = ['make', '-s', '-C', tree, 'O=build', f'ARCH={spec.make}',
+                f'CROSS_COMPILE={spec.prefix}', 'KBUILD_BUILD_TIMESTAMP=@0',
+                'KBUILD_BUILD_USER=odp', 'KBUILD_BUILD_HOST=odp']
+        if shutil.which('ccache'):
+            make.append(f'CC=ccache {spec.prefix}gcc')
+        run(make + [f'KCONFIG_ALLCONFIG={out}/all.config', 'allnoconfig'],
+            quiet=True, what="the kernel's configuration")
+        _check_config(out / '.config', config)
+        _make(make + [f'-j{os.cpu_count()}', spec.target, 'modules'], log)
+        mods = tmp / 'mods'
+        run(make + ['modules_install', f'INSTALL_MOD_PATH={mods}',
+                    'INSTALL_MOD_STRIP=1', 'DEPMOD=true'], quiet=True,
+            what='installing modules')
+        release = (out / 'include/config/kernel.release').read_text().strip()
+        from .kernel import module_layer
+        dest.mkdir(parents=True, exist_ok=True)
+        module_layer(mods / 'lib/modules' / release, release,
+                     dest / 'modules.cpio.lz4', everything=True)
+        shutil.copy(out / '.config', dest / 'config')
+        shutil.copy(out / spec.image, dest / Path(spec.image).name)
+        (dest / 'release').write_text(release + '\n')
+        log.unlink()
+    finally:
+        remove_tree(tmp)
+    say(f'built kernel {release} in {(time.monotonic() - start) / 60:.0f} '
+        'minutes')
+
+
+def _check_config(path, wanted):
+    """Every symbol that we set must have come through."""
+    have = dict(re.findall(r'^(CONFIG_\w+)=(.*)$', path.read_text(), re.M))
+    bad = [f'{k}={v}' for k, v in
+           dict(re.findall(r'^(CONFIG_\w+)=(.*)$', wanted, re.M)).items()
+           if have.get(k) != v]
+    bad += [f'{k} is not set' for k in
+            re.findall(r'^# (CONFIG_\w+) is not set$', wanted, re.M)
+            if k in have]
+    if bad:
+        raise OdpError('the kernel does not take these settings of '
+                       f'tests/guest/kernel: {", ".join(bad)}')
+
+
+def _make(cmd, log):
+    """Run make; a sign of life now and then, errors at the end."""
+    with open(log, 'w') as out:
+        proc = subprocess.Popen([str(c) for c in cmd], stdout=out, stderr=out,
+                                stdin=subprocess.DEVNULL)
+        try:
+            while True:
+                try:
+                    status = proc.wait(60)
+                    break
+                except subprocess.TimeoutExpired:
+                    say('still building the kernel')
+        finally:
+            if proc.poll() is None:
+                proc.terminate()
+                proc.wait()
+    if status:
+        lines = Path(log).read_text(errors='replace').splitlines()
+        raise OdpError(f'the kernel does not build (whole output: {log})\n'
+                       + '\n'.join(lines[-30:]))
+
