@@ -25,7 +25,7 @@ CROSS = 'aarch64-linux-gnu-gcc'
 #: The oldest suite that guests come from: what is linked with it runs with
 #: the newer ones too.
 SUITE = 'trixie'
-LIBRARIES = ('libibverbs-dev', 'libibverbs1')
+LIBRARIES = ('libibverbs-dev', 'libibverbs1', 'ibverbs-providers')
 
 FLAGS = ['-std=gnu11', '-D_GNU_SOURCE', '-O2', '-g', '-Wall', '-Wextra',
          '-Werror', '-Wno-unused-parameter', '-pthread']
@@ -79,8 +79,8 @@ def build(name):
         # What the library itself needs is in the guest, not here.
         run([cc, *FLAGS, f'-I{COMMON}', f'-I{SOURCES / name}',
              f'-idirafter{root / "usr/include"}', '-o', new, *files,
-             f'-L{lib}', '-libverbs', '-Wl,--allow-shlib-undefined',
-             '-Wl,--as-needed'],
+             f'-L{lib}', '-Wl,--as-needed', '-libverbs', '-lmlx5',
+             '-Wl,--allow-shlib-undefined'],
             quiet=True, what=f'compiling {name}')
         new.replace(exe)
     return exe

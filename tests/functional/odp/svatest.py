@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What tests of shared virtual addressing have in common: an unmodified kernel
+(tests/guest/kernel) that hands the HCA's portals and the PCIe exerciser to
+processes with uio_pci_generic_sva, and what these then do with memory that
+nobody registered."""
+
+import re
+
+import odptest
+from odp import guestprog
+
+#: DMA of the exerciser in the address space of this process.
+EXERCISER = r'''
+import ctypes, mmap, os, sys, time
+pci = sys.argv[1]
+dev = '/sys/bus/pci/devices/' + pci
+uio = os.listdir(dev + '/uio')[0]
+fd = os.open('/dev/' + uio, os.O_RDWR)
+regs = memoryview(mmap.mmap(fd, 0x10000)).cast('I')
+data = mmap.mmap(fd, 1 << 20, offset=4096)
+pasid = int(open(dev + '/pasid').read())
+assert pasid > 0, pasid
+regs[0x84 // 4] = 5     # page requests and ATC where they are enabled
+
+def faults():
+    return regs[0xa0 // 4] + regs[0xa4 // 4]
+
+def dma(addr, length, write, pasid=pasid):
+    ch = 0x1000 // 4
+    for i, v in ((1, 0), (2, addr & 0xffffffff), (3, addr >> 32), (4, length),
+                 (5, 4), (6, pasid), (0, 0x41 | write << 4)):
+        regs[ch + i] = v
+    while regs[ch] & 1:
+        time.sleep(0.001)
+    return regs[ch + 5] & 3
+
+libc = ctypes.CDLL(None, use_errno=True)
+PAGES = 64
+mem = mmap.mmap(-1, PAGES * 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+addr = ctypes.addressof(ctypes.c_char.from_buffer(mem))
+before = faults()
+data[0:65536] = bytes(range(256)) * 256
+for off in range(0, PAGES * 4096, 65536):
+    assert dma(addr + off, 65536, 1) == 0
+assert mem[:] == data[0:65536] * (PAGES // 16)
+print('pages', PAGES, 'faults', faults() - before)
+before = faults()
+data[0:65536] = bytes(65536)
+assert dma(addr, 65536, 0) == 0
+assert data[0:65536] == mem[0:65536]
+print('again', faults() - before)
+# madvise(DONTNEED), then a read: zeroes
+assert libc.madvise(ctypes.c_void_p(addr), ctypes.c_size_t(65536), 4) == 0
+assert dma(addr, 65536, 0) == 0
+assert data[0:65536] == bytes(65536)
+# what no process may reach
+print('refused', dma(0, 4, 1), dma(0xffff800000000000, 4, 0),
+      dma(addr, 4, 1, pasid + 1000))
+mem[0:8] = b'unharmed'
+assert mem[0:8] == b'unharmed'
+regs.release()
+'''
+
+
+class Sva:
+    """A guest whose functions are bound; subclasses say how faults
+    travel."""
+    kernel_name = 'sva'
+    iommu = 'smmuv3'
+    mem = '3G'
+    hca = 2
+    #: What stopped what was to be stopped.
+    allow_log = r'arm-smmu-v3.*event|uio_pci_sva'
+    #: Properties of the IOMMU.
+    smmu = ('oas=52', 'ssidsize=16', 'stall-model=stall')
+    portal_options = ''
+    ats = False
+
+    @classmethod
+    def setUpClass(cls):
+        cls.copies = [f'{exe}:{place}' for exe, place in
+                      guestprog.copies('odp-sva')]
+        cls.hca_options = 'link=ib,sva-portals=2' + cls.portal_options
+        cls.qemu_args = ['-device', 'pcie-exerciser,addr=6']
+        for opt in cls.smmu:
+            cls.qemu_args += ['-global', f'arm-smmuv3.{opt}']
+        super().setUpClass()
+
+    @classmethod
+    def start_guest(cls):
+        """Also after one that hung."""
+        guest = super().start_guest()
+        guest.sh(f'''set -e
+echo never >/sys/kernel/mm/transparent_hugepage/enabled
+echo 4096 >/sys/kernel/debug/fault_around_bytes
+modprobe zram && echo 512M >/sys/block/zram0/disksize
+mkswap /dev/zram0 >/dev/null && swapon /dev/zram0
+modprobe uio_pci_generic_sva
+cat >/tmp/exerciser.py <<'EOF'
+{EXERCISER}EOF
+for d in /sys/bus/pci/devices/*; do
+    case "$(cat $d/vendor $d/device | tr '\\n' :)" in
+    0x15b3:0x7f5a:|0x13b5:0xed01:)
+        echo uio_pci_sva >$d/driver_override
+        echo ${{d##*/}} >/sys/bus/pci/drivers/uio_pci_sva/bind;;
+    esac
+done
+''')
+        found = guest.sh('grep -l 0x7f5a /sys/bus/pci/devices/*/device')
+        cls.portals = re.findall(r'devices/([^/]*)/', found)
+        first = cls.portals[0][:-1] + '0' if cls.portals else ''
+        cls.hcas = guest.sh(
+            f'ls /sys/bus/pci/devices/{first}/infiniband; '
+            'ls /sys/class/infiniband').split()
+        return guest
+
+    def odp(self, mode, *args, portals=1, seconds=odptest.LIMIT):
+        """Run odp-sva on portals of the first HCA."""
+        words = ['odp-sva', mode, '--device', self.hcas[0]]
+        for pci in self.portals[:portals]:
+            words += ['--portal', pci]
+        out = self.sh(' '.join(words + [str(a) for a in args]), seconds)
+        print(''.join(f'# {line}\n' for line in out.splitlines()), end='',
+              flush=True)
+        return out
+
+    def test_bound(self):
+        """Groups of their own, PASID on, ATS as the SMMU has it."""
+        self.assertEqual(len(self.portals), 4)
+        groups = set()
+        for pci in self.portals:
+            dev = f'/sys/bus/pci/devices/{pci}'
+            group = self.sh(f'readlink {dev}/iommu_group').strip()
+            self.assertEqual(self.sh(f'ls {dev}/iommu_group/devices').split(),
+                             [pci])
+            groups.add(group)
+            caps = self.sh(f'lspci -vvs {pci}')
+            self.assertRegex(caps, r'PASIDCtl: Enable\+')
+            self.assertEqual('ATSCtl:\tEnable+' in caps, self.ats, caps)
+        self.assertEqual(len(groups), 4)
+
+    def test_exerciser(self):
+        out = self.sh('pci=$(grep -l 0xed01 /sys/bus/pci/devices/*/device); '
+                      'pci=${pci%/device}; '
+                      'python3 /tmp/exerciser.py ${pci##*/}')
+        self.assertIn('pages 64 faults 64', out)
+        self.assertIn('again 0', out)
+        self.assertIn('refused 2 2 2', out)
+
+    def test_count(self):
+        """Faults are distinct absent pages, exactly."""
+        self.odp('count', '--kib', 1024)
+
+    def test_count_huge(self):
+        """With huge pages: one fault for 2 MiB."""
+        thp = '/sys/kernel/mm/transparent_hugepage/enabled'
+        self.sh(f'echo madvise >{thp}')
+        try:
+            self.odp('count', '--kib', 16384, '--huge')
+        finally:
+            self.sh(f'echo never >{thp}')
+
+    def test_traffic(self):
+        self.odp('traffic', '--iters', 20000 if odptest.LONG else 300,
+                 '--threads', 2, '--kib', 128, seconds=1800)
+
+    def test_two_hcas(self):
+        """The peer is another HCA with ordinary memory."""
+        self.odp('traffic', '--iters', 300, '--kib', 128, '--peer',
+                 self.hcas[2])
+
+    def test_permissions(self):
+        self.odp('perm', '--iters', 1000 if odptest.LONG else 100)
+
+
+class Keys:
+    """For paths with ATS, where keys end with their process; and what takes
+    long once."""
+
+    def test_kill(self):
+        """kill -9 in mid-fault."""
+        self.odp('kill', '--iters', 1000 if odptest.LONG else 10,
+                 seconds=3600)
+
+    def test_isolation(self):
+        self.odp('isolate', '--iters', 10000 if odptest.LONG else 200,
+                 portals=2, seconds=3600)
+
+    def test_memory_limit(self):
+        """A quarter of the buffer must do."""
+        # The kernel kills the child that pins.
+        self.allow_log = f'{type(self).allow_log}|oom|Call trace'
+        out = self.sh(f'''set -e
+cg=/sys/fs/cgroup/odp
+echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+mkdir -p $cg
+echo 16M >$cg/memory.max
+( echo 0 >$cg/cgroup.procs
+  exec odp-sva limit --device {self.hcas[0]} --portal {self.portals[0]} \\
+       --kib 65536 )
+echo peak $(cat $cg/memory.peak)
+''')
+        print(''.join(f'# {line}\n' for line in out.splitlines()), end='')
+        self.assertRegex(out, 'pinned: (refused|killed)')
+        self.assertIn('SVA: all of 64 MiB', out)
+        self.assertLessEqual(int(re.search(r'peak (\d+)', out)[1]), 16 << 20)

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * odp-sva: RDMA through the SVA portals of an mlx5-hca, on memory that nobody
+ * registered. Every byte is checked; the exit status is 0 when all was right.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "sva.h"
+
+static const struct {
+    const char *name;
+    int (*run)(const struct options *opt);
+    const char *help;
+} modes[] = {
+    { "traffic", mode_traffic, "random requests on memory of all kinds" },
+    { "count", mode_count, "faults = distinct absent pages, exactly" },
+    { "perm", mode_perm, "what must be refused, and how" },
+    { "isolate", mode_isolate, "attempts to reach another process" },
+    { "kill", mode_kill, "owners killed in mid-fault" },
+    { "limit", mode_limit, "a buffer that does not fit into memory" },
+};
+
+void portal_or_die(struct sva_portal *p, const char *pci)
+{
+    if (!pci) {
+        die("this mode wants more --portal");
+    }
+    if (sva_portal_open(p, pci)) {
+        die("portal %s: %s", pci, p->error);
+    }
+}
+
+uint32_t key_or_die(struct sva_portal *p, struct ibv_pd *pd, unsigned access)
+{
+    uint32_t key;
+
+    if (sva_key_make(p, pd, access, NULL, 0, &key)) {
+        die("%s", p->error);
+    }
+    return key;
+}
+
+void *fresh(size_t len)
+{
+    void *mem = mmap(NULL, len, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (mem == MAP_FAILED) {
+        die_errno("mmap");
+    }
+    return mem;
+}
+
+static void usage(void)
+{
+    printf("usage: odp-sva MODE --portal PCI [--portal PCI] [OPTION...]\n"
+           "  --device NAME  HCA of the portals (default: the first)\n"
+           "  --peer NAME    another HCA, to be the other end\n"
+           "  --iters N, --threads N, --seed N, --kib N\n"
+           "  --disturb      fork, reclaim and collapse under traffic\n"
+           "  --huge         2 MiB pages\nMODE:\n");
+    for (unsigned i = 0; i < ARRAY_SIZE(modes); i++) {
+        printf("  %-10s %s\n", modes[i].name, modes[i].help);
+    }
+    exit(2);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option longs[] = {
+        { "device", required_argument, NULL, 'd' },
+        { "peer", required_argument, NULL, 'p' },
+        { "portal", required_argument, NULL, 'P' },
+        { "iters", required_argument, NULL, 'n' },
+        { "threads", required_argument, NULL, 't' },
+        { "seed", required_argument, NULL, 's' },
+        { "kib", required_argument, NULL, 'k' },
+        { "disturb", no_argument, NULL, 'D' },
+        { "huge", no_argument, NULL, 'H' },
+        { 0 }
+    };
+    struct options opt = { .iters = 200, .threads = 1, .seed = 1,
+                           .kib = 1024 };
+    unsigned portals = 0;
+    int c;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+        switch (c) {
+        case 'd':
+            opt.device = optarg;
+            break;
+        case 'p':
+            opt.peer = optarg;
+            break;
+        case 'P':
+            if (portals == ARRAY_SIZE(opt.portal)) {
+                usage();
+            }
+            opt.portal[portals++] = optarg;
+            break;
+        case 'n':
+            opt.iters = strtoul(optarg, NULL, 0);
+            break;
+        case 't':
+            opt.threads = strtoul(optarg, NULL, 0);
+            break;
+        case 's':
+            opt.seed = strtoull(optarg, NULL, 0);
+            break;
+        case 'k':
+            opt.kib = strtoul(optarg, NULL, 0);
+            break;
+        case 'D':
+            opt.disturb = true;
+            break;
+        case 'H':
+            opt.huge = true;
+            break;
+        default:
+            usage();
+        }
+    }
+    if (optind + 1 != argc || !portals) {
+        usage();
+    }
+    for (unsigned i = 0; i < ARRAY_SIZE(modes); i++) {
+        if (!strcmp(argv[optind], modes[i].name)) {
+            printf("%s: seed %llu\n", modes[i].name,
+                   (unsigned long long)opt.seed);
+            return modes[i].run(&opt);
+        }
+    }
+    usage();
+}

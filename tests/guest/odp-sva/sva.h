@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef SVA_H
+#define SVA_H
+
+#include "link.h"
+#include "portal.h"
+#include "util.h"
+
+/* The command line. */
+struct options {
+    const char *device;         /* whose portals these are */
+    const char *peer;           /* another HCA, or NULL: loopback */
+    const char *portal[2];
+    unsigned iters;
+    unsigned threads;
+    unsigned kib;               /* sizes of buffers */
+    uint64_t seed;
+    bool disturb;
+    bool huge;
+};
+
+#define SVA_ALL (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
+                 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+
+/* Open a portal or exit. */
+void portal_or_die(struct sva_portal *p, const char *pci);
+uint32_t key_or_die(struct sva_portal *p, struct ibv_pd *pd, unsigned access);
+/* Fresh private anonymous memory, untouched. */
+void *fresh(size_t len);
+
+/* Modes: 0 when all was right. */
+int mode_traffic(const struct options *opt);
+int mode_count(const struct options *opt);
+int mode_perm(const struct options *opt);
+int mode_isolate(const struct options *opt);
+int mode_kill(const struct options *opt);
+int mode_limit(const struct options *opt);
+
+#endif
