@@ -11,7 +11,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import image, kbuild
+from . import image, kbuild, packages
 from .aptroot import AptRoot, unpack
 from .common import OdpError, run, say
 from .cpio import write_lz4
@@ -158,14 +158,11 @@ def _stem(name):
 
 
 def _depmod(root, release):
+    packages.ensure({'kmod': "indexes the modules of guests' kernels"})
     tool = shutil.which('depmod', path=os.environ.get('PATH', '')
                         + ':/usr/sbin:/sbin')
     if tool is None:
-        tool = AptRoot().tool(['kmod'], 'host') / 'usr/bin/kmod'
-        link = tool.with_name('depmod')
-        if not link.exists():
-            link.symlink_to('kmod')
-        tool = link
+        raise OdpError('there is no depmod here: install kmod')
     run([tool, '-b', root, release], quiet=True)
 
 
