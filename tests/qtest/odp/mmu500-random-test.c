@@ -316,14 +316,18 @@ static uint64_t random_value(Guest *g)
     }
 }
 
-static void test_abuse(void)
+static void test_abuse(const void *timing)
 {
-    Guest *g = guest_start("-global arm-mmu500.atos=on "
+    g_autofree char *props = g_strdup_printf(
+                           "-global arm-mmu500.atos=on "
                            "-global arm-mmu500.exids=on "
                            "-global arm-mmu500.vmid16=on "
                            "-global arm-mmu500.granule-16k=on "
                            "-global arm-mmu500.tbus=3 "
-                           "-global arm-mmu500.prefetch-size=1M");
+                           "-global arm-mmu500.prefetch-size=1M%s",
+                           timing ? " -global arm-mmu500.timing=on "
+                           "-global arm-mmu500.tbu-outstanding=4" : "");
+    Guest *g = guest_start(props);
     g_autofree uint64_t *wild = g_new0(uint64_t, 64 * 512);
     int i, n = rounds(100000);
     Tables t;
@@ -360,6 +364,9 @@ static void test_abuse(void)
                       0, g_test_rand_int_range(1, 0x3000));
             break;
         case 5:
+            if (timing) {
+                qtest_clock_step(g->q, g_test_rand_int_range(1, 400));
+            }
             if (chance(10)) {
                 wr(g, EX_CH(g_test_rand_int_range(0, 16), CH_CTL), CH_CANCEL);
             }
@@ -377,7 +384,16 @@ static void test_abuse(void)
     t = bank_s1(g, 3, 3, SCTLR_ON);
     stream_to(g, 0, S2CR_BANK(3));
     map(g, &t, 0x5000, PAGE(7), S1_RW);
-    assert_maps(g, 0x5000, PAGE(7));
+    if (timing) {
+        wr(g, PAGE(7), 0x1234);
+        g_assert_cmpint(dma_start(g, 0, false, 0x5000, 0, 4), ==,
+                        DMA_PENDING);
+        qtest_clock_step(g->q, 10000);
+        g_assert_cmpint(dma_status(g, 0), ==, DMA_OK);
+        g_assert_cmphex(rd(g, EX_MEM), ==, 0x1234);
+    } else {
+        assert_maps(g, 0x5000, PAGE(7));
+    }
     guest_stop(g);
 }
 
@@ -394,6 +410,8 @@ int main(int argc, char **argv)
                         test_oracle);
     qtest_add_data_func("/mmu500/oracle/nested", GINT_TO_POINTER(NESTED),
                         test_oracle);
-    qtest_add_func("/mmu500/abuse", test_abuse);
+    qtest_add_data_func("/mmu500/abuse", NULL, test_abuse);
+    qtest_add_data_func("/mmu500/abuse-timing", GINT_TO_POINTER(true),
+                        test_abuse);
     return g_test_run();
 }
