@@ -23,6 +23,11 @@ enum {
     MLX5_LOG_MAX_XRCD       = 16,
     MLX5_LOG_MAX_TD         = 16,
     MLX5_LOG_MAX_MSG        = 30,
+    MLX5_LOG_MAX_DCI_STREAMS = 4, /* of a DC initiator, and how many of them */
+    MLX5_LOG_MAX_DCI_ERRORED = 4, /* may have had an error */
+    MLX5_LOG_MAX_MCG        = 10, /* multicast groups, as the subnet has */
+    MLX5_MAX_QP_MCG         = 240, /* queue pairs of an HCA in one of them */
+    MLX5_MAX_MCG_MEMBERS    = 16384,
     MLX5_LOG_MAX_RA_RES     = 4,  /* reads and atomics outstanding, RC */
     MLX5_LOG_MAX_RA_REQ     = 4,
     MLX5_LOG_MAX_KLM_LIST   = 18, /* entries of an indirect key */

@@ -111,6 +111,15 @@ typedef struct Mlx5DmaVia {
     uint32_t key;                 /* 0: none */
 } Mlx5DmaVia;
 
+/* UMEMs that an object's memory and doorbell record lie in; 0: none. */
+typedef struct Mlx5UmemRefs {
+    uint32_t mem, dbr;
+} Mlx5UmemRefs;
+
+#define VMSTATE_MLX5_UMEM_REFS(_f, _state) \
+    VMSTATE_UINT32(_f.mem, _state), \
+    VMSTATE_UINT32(_f.dbr, _state)
+
 /* What the port tells of itself; the fabric's subnet manager sets lid. */
 typedef struct Mlx5Port {
     uint64_t node_guid, sys_guid, port_guid;
@@ -137,6 +146,7 @@ struct Mlx5Hca {
     Mlx5Table pds, uars, xrcds, tds, eqs, cqs, mkeys, qps, srqs;
     Mlx5Table q_counters;
     Mlx5Table uctxs, umems;       /* mlx5-devx.c */
+    Mlx5Table mcgs;               /* mlx5-mcast.c */
     /* (one table per kind; other kinds add theirs here) */
 
     struct Mlx5DmaState *dma;     /* mlx5-dma.c: functions, what waits */

@@ -16,6 +16,7 @@
 #include "mlx5-caps.h"
 #include "mlx5-cmd.h"
 #include "mlx5-cq.h"
+#include "mlx5-devx.h"
 #include "mlx5-eq.h"
 #include "mlx5-res.h"
 #include "trace.h"
@@ -205,8 +206,24 @@ static void mlx5_cq_free(Mlx5Hca *h, Mlx5Cq *cq)
     if (cq->timer) {
         timer_free(cq->timer);
     }
+    mlx5_umem_put(h, &cq->umems);
     mlx5_buf_fini(&cq->buf);
     g_free(cq);
+}
+
+/* The queue's memory: a list of pages @pas, or a part of a UMEM. */
+static bool mlx5_cq_buf(Mlx5Hca *h, Mlx5Cmd *c, bool umem, const uint8_t *cqc,
+                        const uint8_t *pas, uint64_t size, Mlx5Buf *buf,
+                        Mlx5UmemRefs *umems)
+{
+    if (umem) {
+        return mlx5_umem_buf(h, c, mlx5_umem_get32(c->in, MLX5_UMEM_CQ_ID),
+                             mlx5_umem_get64(c->in, MLX5_UMEM_CQ_OFFSET),
+                             size, true, buf, umems);
+    }
+    return mlx5_buf_init(buf, pas, c->in_len - (pas - c->in),
+                         MLX5_GET(cqc, cqc, log_page_size),
+                         MLX5_GET(cqc, cqc, page_offset), size);
 }
 
 static enum Mlx5CmdStatus mlx5_cq_create(Mlx5Hca *h, Mlx5Cmd *c)
@@ -217,18 +234,17 @@ static enum Mlx5CmdStatus mlx5_cq_create(Mlx5Hca *h, Mlx5Cmd *c)
     uint32_t eqn = MLX5_GET(cqc, cqc, c_eqn_or_apu_element);
     uint32_t cqe_sz = MLX5_GET(cqc, cqc, cqe_sz);
     uint64_t dbr = MLX5_GET64(cqc, cqc, dbr_addr);
+    Mlx5UmemRefs umems = { 0 };
     Mlx5Cq *cq;
 
-    if (MLX5_GET(c->in, create_cq_in, cq_umem_valid) ||
-        MLX5_GET(cqc, cqc, dbr_umem_valid)) {
-        mlx5_unimp(h, "CREATE_CQ with a umem");
-        return MLX5_CMD_BAD_PARAM;
-    }
     if (log_size > MLX5_LOG_MAX_CQ_SZ || cqe_sz > 2 || dbr & 7) {
         return MLX5_CMD_BAD_PARAM;
     }
     if (!mlx5_res_get_shared(c, &h->eqs, eqn) ||
-        !mlx5_uar_owned(h, c, MLX5_GET(cqc, cqc, uar_page))) {
+        !mlx5_uar_owned(h, c, MLX5_GET(cqc, cqc, uar_page)) ||
+        (MLX5_GET(cqc, cqc, dbr_umem_valid) &&
+         !mlx5_umem_dbr(h, c, mlx5_umem_get32(cqc, MLX5_UMEM_CQC_DBR_ID), &dbr,
+                        &umems))) {
         return MLX5_CMD_BAD_RES;
     }
     cq = g_new0(Mlx5Cq, 1);
@@ -243,14 +259,16 @@ static enum Mlx5CmdStatus mlx5_cq_create(Mlx5Hca *h, Mlx5Cmd *c)
     cq->max_count = MLX5_GET(cqc, cqc, cq_max_count);
     cq->dbr_addr = dbr;
     memcpy(cq->raw, cqc, sizeof(cq->raw));
-    if (!mlx5_buf_init(&cq->buf, pas, c->in_len - (pas - c->in),
-                       MLX5_GET(cqc, cqc, log_page_size),
-                       MLX5_GET(cqc, cqc, page_offset),
-                       (uint64_t)mlx5_cq_stride(cq) << log_size)) {
+    if (!mlx5_cq_buf(h, c, MLX5_GET(c->in, create_cq_in, cq_umem_valid), cqc,
+                     pas, (uint64_t)mlx5_cq_stride(cq) << log_size,
+                     &cq->buf, &umems)) {
+        mlx5_umem_put(h, &umems);
         g_free(cq);
         return MLX5_CMD_BAD_PARAM;
     }
+    cq->umems = umems;
     if (!mlx5_table_add(&h->cqs, &cq->obj)) {
+        mlx5_umem_put(h, &umems);
         mlx5_buf_fini(&cq->buf);
         g_free(cq);
         return MLX5_CMD_NO_RES;
@@ -310,33 +328,33 @@ static enum Mlx5CmdStatus mlx5_cq_resize(Mlx5Hca *h, Mlx5Cmd *c, Mlx5Cq *cq)
     const uint8_t *pas = MLX5_ADDR(c->in, modify_cq_in, pas);
     uint32_t log_size = MLX5_GET(cqc, cqc, log_cq_size);
     uint8_t cqe[64] = { [63] = MLX5_CQE_RESIZE_CQ << 4 };
+    Mlx5UmemRefs umems = { 0 }, old = { 0 };
     uint32_t used;
     Mlx5Buf buf;
 
-    if (MLX5_GET(c->in, modify_cq_in, cq_umem_valid)) {
-        mlx5_unimp(h, "MODIFY_CQ with a umem");
-        return MLX5_CMD_BAD_PARAM;
-    }
     if (cq->status != MLX5_CQ_STATUS_OK) {
         return MLX5_CMD_BAD_RES_STATE;
     }
     if (log_size > MLX5_LOG_MAX_CQ_SZ ||
         !!MLX5_GET(cqc, cqc, cqe_sz) != cq->cqe_sz ||
-        !mlx5_buf_init(&buf, pas, c->in_len - (pas - c->in),
-                       MLX5_GET(cqc, cqc, log_page_size),
-                       MLX5_GET(cqc, cqc, page_offset),
-                       (uint64_t)mlx5_cq_stride(cq) << log_size)) {
+        !mlx5_cq_buf(h, c, MLX5_GET(c->in, modify_cq_in, cq_umem_valid), cqc,
+                     pas, (uint64_t)mlx5_cq_stride(cq) << log_size, &buf,
+                     &umems)) {
         return MLX5_CMD_BAD_PARAM;
     }
     used = mlx5_cq_used(cq);
     if (used >= 1u << log_size || used >= 1u << cq->log_size ||
         !mlx5_cq_write(cq, cqe)) {
         mlx5_buf_fini(&buf);
+        mlx5_umem_put(h, &umems);
         return MLX5_CMD_BAD_SIZE_OUTS_CQES;
     }
     cq->pi++;
     mlx5_buf_fini(&cq->buf);
     cq->buf = buf;
+    old.mem = cq->umems.mem;
+    cq->umems.mem = umems.mem;
+    mlx5_umem_put(h, &old);
     cq->log_size = log_size;
     MLX5_SET(cq->raw, cqc, log_page_size, MLX5_GET(cqc, cqc, log_page_size));
     MLX5_SET(cq->raw, cqc, page_offset, MLX5_GET(cqc, cqc, page_offset));
@@ -443,6 +461,7 @@ static const VMStateDescription vmstate_mlx5_cq = {
     .fields = (const VMStateField[]) {
         VMSTATE_MLX5_OBJ(obj, Mlx5Cq),
         VMSTATE_STRUCT(buf, Mlx5Cq, 1, vmstate_mlx5_buf, Mlx5Buf),
+        VMSTATE_MLX5_UMEM_REFS(umems, Mlx5Cq),
         VMSTATE_UINT64(dbr_addr, Mlx5Cq),
         VMSTATE_UINT32(eqn, Mlx5Cq),
         VMSTATE_UINT32(uar_page, Mlx5Cq),

@@ -60,6 +60,7 @@ struct Mlx5Cq {
     Mlx5Obj obj;
     Mlx5Hca *hca;
     Mlx5Buf buf;
+    Mlx5UmemRefs umems;
     uint64_t dbr_addr;            /* doorbell record: {ci, arm}, DMA address */
     uint32_t eqn;
     uint32_t uar_page;

@@ -23,6 +23,7 @@ enum {
     SYND_UMEM_PAGES,
     SYND_UMEM_FULL,
     SYND_UMEM_UNKNOWN,
+    SYND_UMEM_IN_USE,
 };
 
 static enum Mlx5CmdStatus cmd_create_uctx(Mlx5Hca *h, Mlx5Cmd *c)
@@ -101,6 +102,10 @@ static enum Mlx5CmdStatus cmd_create_umem(Mlx5Hca *h, Mlx5Cmd *c)
         c->syndrome = SYND_UMEM_PAGES;
         return MLX5_CMD_BAD_PARAM;
     }
+    m->writable = true;
+    for (uint64_t i = 0; i < n; i++) {
+        m->writable &= mtt[i * 8 + 7] >> 1 & 1;   /* low bits: the rights */
+    }
     m->buf.offset = offset;
     m->buf.size -= offset;
     m->obj.uid = c->uid;
@@ -124,18 +129,23 @@ static enum Mlx5CmdStatus cmd_destroy_umem(Mlx5Hca *h, Mlx5Cmd *c)
         c->syndrome = SYND_UMEM_UNKNOWN;
         return MLX5_CMD_BAD_RES;
     }
+    if (o->refs) {
+        c->syndrome = SYND_UMEM_IN_USE;
+        return MLX5_CMD_BAD_RES_STATE;
+    }
     trace_mlx5_umem_destroy(h->name, o->id);
     umem_free(h, (Mlx5Umem *)o);
     return MLX5_CMD_OK;
 }
 
 bool mlx5_umem_buf(Mlx5Hca *h, const Mlx5Cmd *c, uint32_t id, uint64_t offset,
-                   uint64_t size, Mlx5Buf *b)
+                   uint64_t size, bool write, Mlx5Buf *b, Mlx5UmemRefs *r)
 {
     Mlx5Umem *m = (Mlx5Umem *)mlx5_res_get(c, &h->umems, id);
     uint64_t at, first, last;
 
-    if (!m || !size || offset > m->buf.size || size > m->buf.size - offset) {
+    if (!m || !size || (write && !m->writable) || offset > m->buf.size ||
+        size > m->buf.size - offset) {
         return false;
     }
     at = m->buf.offset + offset;
@@ -148,25 +158,46 @@ bool mlx5_umem_buf(Mlx5Hca *h, const Mlx5Cmd *c, uint32_t id, uint64_t offset,
         .size = size,
     };
     b->page = g_memdup2(m->buf.page + first, b->npages * sizeof(*b->page));
+    m->obj.refs++;
+    r->mem = id;
     return true;
 }
 
-bool mlx5_umem_addr(Mlx5Hca *h, const Mlx5Cmd *c, uint32_t id,
-                    uint64_t offset, uint32_t len, uint64_t *addr)
+bool mlx5_umem_dbr(Mlx5Hca *h, const Mlx5Cmd *c, uint32_t id, uint64_t *addr,
+                   Mlx5UmemRefs *r)
 {
     Mlx5Umem *m = (Mlx5Umem *)mlx5_res_get(c, &h->umems, id);
     uint64_t at, page;
 
-    if (!m || offset > m->buf.size || len > m->buf.size - offset) {
+    if (!m || !m->writable || *addr > m->buf.size ||
+        8 > m->buf.size - *addr) {
         return false;
     }
-    at = m->buf.offset + offset;
+    at = m->buf.offset + *addr;
     page = at & ((1ull << m->buf.log_page) - 1);
-    if (page + len > 1ull << m->buf.log_page) {
+    if (page + 8 > 1ull << m->buf.log_page) {
         return false;
     }
     *addr = m->buf.page[at >> m->buf.log_page] + page;
+    m->obj.refs++;
+    r->dbr = id;
     return true;
+}
+
+static void umem_put(Mlx5Hca *h, uint32_t *id)
+{
+    Mlx5Obj *o = mlx5_table_get(&h->umems, *id);
+
+    if (o && o->refs) {
+        o->refs--;
+    }
+    *id = 0;
+}
+
+void mlx5_umem_put(Mlx5Hca *h, Mlx5UmemRefs *r)
+{
+    umem_put(h, &r->mem);
+    umem_put(h, &r->dbr);
 }
 
 const Mlx5CmdDesc mlx5_devx_cmds[] = {
@@ -211,6 +242,7 @@ static const VMStateDescription vmstate_mlx5_umem = {
     .fields = (const VMStateField[]) {
         VMSTATE_MLX5_OBJ(obj, Mlx5Umem),
         VMSTATE_STRUCT(buf, Mlx5Umem, 1, vmstate_mlx5_buf, Mlx5Buf),
+        VMSTATE_BOOL(writable, Mlx5Umem),
         VMSTATE_END_OF_LIST()
     },
 };

@@ -29,6 +29,7 @@ enum Mlx5Event {
     MLX5_EVENT_PAGE_FAULT       = 0x0c,
     MLX5_EVENT_GENERAL          = 0x22,
     MLX5_EVENT_DCT_DRAINED      = 0x1c,
+    MLX5_EVENT_DCT_KEY_VIOLATION = 0x1d,
 };
 
 void mlx5_eq_init(Mlx5Hca *h);

@@ -156,26 +156,27 @@ Mlx5Hca *mlx5_fabric_by_guid(Mlx5Hca *from, uint64_t port_guid)
 
 /* Multicast groups: created by the first join, kept while the subnet is. */
 
-uint16_t mlx5_fabric_mcast_lid(Mlx5Fabric *f, const uint8_t mgid[16],
-                               bool create)
+Mlx5McastGroup *mlx5_fabric_group(Mlx5Fabric *f, const uint8_t mgid[16],
+                                  bool create, uint32_t qkey)
 {
     Mlx5McastGroup *g;
     uint32_t n = 0;
 
     QLIST_FOREACH(g, &f->groups, next) {
         if (!memcmp(g->mgid, mgid, 16)) {
-            return g->mlid;
+            return g;
         }
         n++;
     }
     if (!create || n >= MLX5_FABRIC_MAX_GROUPS) {
-        return 0;
+        return NULL;
     }
     g = g_new0(Mlx5McastGroup, 1);
     memcpy(g->mgid, mgid, 16);
     g->mlid = MLX5_LID_MCAST + n;
+    g->qkey = qkey;
     QLIST_INSERT_HEAD(&f->groups, g, next);
-    return g->mlid;
+    return g;
 }
 
 void mlx5_fabric_free_groups(Mlx5Fabric *f)

@@ -23,6 +23,7 @@ enum {
 typedef struct Mlx5McastGroup {
     uint8_t mgid[16];
     uint16_t mlid;
+    uint32_t qkey;
     QLIST_ENTRY(Mlx5McastGroup) next;
 } Mlx5McastGroup;
 
@@ -48,9 +49,12 @@ Mlx5Hca *mlx5_fabric_by_gid(Mlx5Hca *from, const uint8_t gid[16]);
 
 /* HCAs on the subnet. */
 unsigned mlx5_fabric_count(Mlx5Fabric *f);
-/* Multicast LID of a group, 0: there is none (or no room). */
-uint16_t mlx5_fabric_mcast_lid(Mlx5Fabric *f, const uint8_t mgid[16],
-                               bool create);
+/*
+ * A multicast group, NULL: there is none. With @create it is made (NULL: no
+ * room), with @qkey.
+ */
+Mlx5McastGroup *mlx5_fabric_group(Mlx5Fabric *f, const uint8_t mgid[16],
+                                  bool create, uint32_t qkey);
 void mlx5_fabric_free_groups(Mlx5Fabric *f);
 
 /*

@@ -11,6 +11,7 @@
 #include "mlx5-eq.h"
 #include "mlx5-hca.h"
 #include "mlx5-memic.h"
+#include "mlx5-mcast.h"
 #include "mlx5-mkey.h"
 #include "mlx5-odp.h"
 #include "mlx5-qp.h"
@@ -115,6 +116,7 @@ void mlx5_hca_destroy_all(Mlx5Hca *h)
 {
     trace_mlx5_hca_destroy_all(h->name, h->qps.count, h->cqs.count,
                                h->mkeys.count, h->eqs.count);
+    mlx5_mcast_destroy_all(h);
     mlx5_qp_destroy_all(h);
     mlx5_srq_destroy_all(h);
     mlx5_cq_destroy_all(h);

@@ -42,13 +42,17 @@
     X(atomic_caps, atomic_req_8B_endianness_mode, 0x40, 2) \
     X(atomic_caps, atomic_size_qp, 0xb0, 16) \
     X(atomic_caps, supported_atomic_req_8B_endianness_mode_1, 0x46, 1) \
+    X(attach_to_mcg_in, multicast_gid, 0x80, 128) \
+    X(attach_to_mcg_in, qpn, 0x48, 24) \
     X(cmd_hca_cap, atomic, 0x21e, 1) \
     X(cmd_hca_cap, bf, 0x260, 1) \
     X(cmd_hca_cap, cmdif_checksum, 0x210, 2) \
     X(cmd_hca_cap, cq_moderation, 0x222, 1) \
     X(cmd_hca_cap, cq_oi, 0x220, 1) \
     X(cmd_hca_cap, cq_resize, 0x221, 1) \
+    X(cmd_hca_cap, cqe_128_always, 0x5bd, 1) \
     X(cmd_hca_cap, cqe_version, 0x1fc, 4) \
+    X(cmd_hca_cap, dct, 0x21a, 1) \
     X(cmd_hca_cap, device_frequency_khz, 0x4e0, 32) \
     X(cmd_hca_cap, device_frequency_mhz, 0x4c0, 32) \
     X(cmd_hca_cap, device_memory, 0x1a8, 1) \
@@ -64,16 +68,21 @@
     X(cmd_hca_cap, log_bf_reg_size, 0x26b, 5) \
     X(cmd_hca_cap, log_max_cq, 0xdb, 5) \
     X(cmd_hca_cap, log_max_cq_sz, 0xc8, 8) \
+    X(cmd_hca_cap, log_max_dci_errored_streams, 0x593, 5) \
+    X(cmd_hca_cap, log_max_dci_stream_channels, 0x58b, 5) \
     X(cmd_hca_cap, log_max_eq, 0xfc, 4) \
     X(cmd_hca_cap, log_max_eq_sz, 0xe0, 8) \
     X(cmd_hca_cap, log_max_klm_list_size, 0x11a, 6) \
+    X(cmd_hca_cap, log_max_mcg, 0x318, 8) \
     X(cmd_hca_cap, log_max_mkey, 0xea, 6) \
     X(cmd_hca_cap, log_max_mrw_sz, 0x109, 7) \
     X(cmd_hca_cap, log_max_msg, 0x1c3, 5) \
     X(cmd_hca_cap, log_max_pd, 0x32b, 5) \
     X(cmd_hca_cap, log_max_qp, 0x9b, 5) \
     X(cmd_hca_cap, log_max_qp_sz, 0x88, 8) \
+    X(cmd_hca_cap, log_max_ra_req_dc, 0x12a, 6) \
     X(cmd_hca_cap, log_max_ra_req_qp, 0x14a, 6) \
+    X(cmd_hca_cap, log_max_ra_res_dc, 0x13a, 6) \
     X(cmd_hca_cap, log_max_ra_res_qp, 0x15a, 6) \
     X(cmd_hca_cap, log_max_rmp, 0x383, 5) \
     X(cmd_hca_cap, log_max_srq, 0xab, 5) \
@@ -86,6 +95,7 @@
     X(cmd_hca_cap, log_uar_page_sz, 0x490, 16) \
     X(cmd_hca_cap, max_indirection, 0x100, 8) \
     X(cmd_hca_cap, max_qp_cnt, 0x186, 10) \
+    X(cmd_hca_cap, max_qp_mcg, 0x2e7, 25) \
     X(cmd_hca_cap, max_wqe_sz_rq, 0x2b0, 16) \
     X(cmd_hca_cap, max_wqe_sz_sq, 0x290, 16) \
     X(cmd_hca_cap, native_port_num, 0x608, 8) \
@@ -96,6 +106,7 @@
     X(cmd_hca_cap, pg, 0x227, 1) \
     X(cmd_hca_cap, pkey_table_size, 0x190, 16) \
     X(cmd_hca_cap, port_type, 0x1b6, 2) \
+    X(cmd_hca_cap, qpc_extension, 0x122, 1) \
     X(cmd_hca_cap, rc, 0x23f, 1) \
     X(cmd_hca_cap, retransmission_q_counters, 0x182, 1) \
     X(cmd_hca_cap, set_deth_sqpn, 0x238, 1) \
@@ -133,6 +144,8 @@
     X(create_cq_in, cq_umem_valid, 0x2e0, 1) \
     X(create_cq_in, pas, 0x880, 0) \
     X(create_cq_out, cqn, 0x48, 24) \
+    X(create_dct_in, dct_context_entry, 0x80, 512) \
+    X(create_dct_out, dctn, 0x48, 24) \
     X(create_eq_in, eq_context_entry, 0x80, 512) \
     X(create_eq_in, event_bitmask, 0x2c0, 256) \
     X(create_eq_in, pas, 0x880, 0) \
@@ -147,6 +160,8 @@
     X(create_psv_in, pd, 0x48, 24) \
     X(create_psv_out, reserved_at_80, 0x80, 8) \
     X(create_qp_in, qpc, 0xc0, 1856) \
+    X(create_qp_in, wq_umem_id, 0x840, 32) \
+    X(create_qp_in, wq_umem_offset, 0x800, 64) \
     X(create_qp_in, wq_umem_valid, 0x860, 1) \
     X(create_qp_out, qpn, 0x48, 24) \
     X(create_rmp_in, ctx, 0x100, 1920) \
@@ -158,6 +173,20 @@
     X(create_xrc_srq_in, xrc_srq_context_entry, 0x80, 512) \
     X(create_xrc_srq_in, xrc_srq_umem_valid, 0x2e0, 1) \
     X(create_xrc_srq_out, xrc_srqn, 0x48, 24) \
+    X(dctc, counter_set_id, 0x60, 8) \
+    X(dctc, cqn, 0x48, 24) \
+    X(dctc, dc_access_key, 0x100, 64) \
+    X(dctc, dc_access_key_violation_count, 0x180, 32) \
+    X(dctc, min_rnr_nak, 0x93, 5) \
+    X(dctc, mtu, 0x145, 3) \
+    X(dctc, pd, 0xc8, 24) \
+    X(dctc, port, 0x148, 8) \
+    X(dctc, rae, 0x6e, 1) \
+    X(dctc, rre, 0x6c, 1) \
+    X(dctc, rwe, 0x6d, 1) \
+    X(dctc, srqn_xrqn, 0xa8, 24) \
+    X(dctc, state, 0x4, 4) \
+    X(dctc, user_index, 0x28, 24) \
     X(dealloc_memic_in, memic_size, 0xc0, 32) \
     X(dealloc_memic_in, memic_start_addr, 0x80, 64) \
     X(dealloc_pd_in, pd, 0x48, 24) \
@@ -171,6 +200,8 @@
     X(destroy_psv_in, psvn, 0x48, 24) \
     X(destroy_uctx_in, uid, 0x50, 16) \
     X(destroy_umem_in, umem_id, 0x48, 24) \
+    X(detach_from_mcg_in, multicast_gid, 0x80, 128) \
+    X(detach_from_mcg_in, qpn, 0x48, 24) \
     X(device_mem_cap, log_max_memic_addr_alignment, 0x38, 8) \
     X(device_mem_cap, log_min_memic_alloc_size, 0x2b, 5) \
     X(device_mem_cap, max_memic_size, 0xa0, 32) \
@@ -248,6 +279,11 @@
     X(modify_rmp_in, bitmask, 0x80, 64) \
     X(modify_rmp_in, ctx, 0x100, 1920) \
     X(odp_cap, mem_page_fault, 0x600, 1) \
+    X(odp_cap, memory_page_fault_scheme_cap__dc_odp_caps__atomic, 0x304, 1) \
+    X(odp_cap, memory_page_fault_scheme_cap__dc_odp_caps__read, 0x303, 1) \
+    X(odp_cap, memory_page_fault_scheme_cap__dc_odp_caps__send, 0x300, 1) \
+    X(odp_cap, memory_page_fault_scheme_cap__dc_odp_caps__srq_receive, 0x305, 1) \
+    X(odp_cap, memory_page_fault_scheme_cap__dc_odp_caps__write, 0x302, 1) \
     X(odp_cap, memory_page_fault_scheme_cap__page_prefetch, 0x245, 1) \
     X(odp_cap, memory_page_fault_scheme_cap__rc_odp_caps__atomic, 0x284, 1) \
     X(odp_cap, memory_page_fault_scheme_cap__rc_odp_caps__read, 0x283, 1) \
@@ -262,6 +298,11 @@
     X(odp_cap, memory_page_fault_scheme_cap__xrc_odp_caps__send, 0x2e0, 1) \
     X(odp_cap, memory_page_fault_scheme_cap__xrc_odp_caps__srq_receive, 0x2e5, 1) \
     X(odp_cap, memory_page_fault_scheme_cap__xrc_odp_caps__write, 0x2e2, 1) \
+    X(odp_cap, transport_page_fault_scheme_cap__dc_odp_caps__atomic, 0x104, 1) \
+    X(odp_cap, transport_page_fault_scheme_cap__dc_odp_caps__read, 0x103, 1) \
+    X(odp_cap, transport_page_fault_scheme_cap__dc_odp_caps__send, 0x100, 1) \
+    X(odp_cap, transport_page_fault_scheme_cap__dc_odp_caps__srq_receive, 0x105, 1) \
+    X(odp_cap, transport_page_fault_scheme_cap__dc_odp_caps__write, 0x102, 1) \
     X(odp_cap, transport_page_fault_scheme_cap__rc_odp_caps__atomic, 0x84, 1) \
     X(odp_cap, transport_page_fault_scheme_cap__rc_odp_caps__read, 0x83, 1) \
     X(odp_cap, transport_page_fault_scheme_cap__rc_odp_caps__receive, 0x81, 1) \
@@ -297,12 +338,16 @@
     X(qpc, cqn_rcv, 0x4e8, 24) \
     X(qpc, cqn_snd, 0x3e8, 24) \
     X(qpc, dbr_addr, 0x500, 64) \
+    X(qpc, dbr_umem_valid, 0x683, 1) \
+    X(qpc, dc_access_key, 0x640, 64) \
     X(qpc, deth_sqpn, 0x408, 24) \
     X(qpc, fre, 0x394, 1) \
     X(qpc, hw_rq_counter, 0x5c0, 32) \
     X(qpc, hw_sq_wqebb_counter, 0x5a0, 16) \
     X(qpc, log_ack_req_freq, 0x380, 4) \
     X(qpc, log_msg_max, 0x43, 5) \
+    X(qpc, log_num_dci_errored_streams, 0x403, 5) \
+    X(qpc, log_num_dci_stream_channels, 0x3e3, 5) \
     X(qpc, log_page_size, 0xa3, 5) \
     X(qpc, log_rq_size, 0x49, 4) \
     X(qpc, log_rq_stride, 0x4d, 3) \
@@ -334,12 +379,15 @@
     X(qpc, sw_sq_wqebb_counter, 0x5b0, 16) \
     X(qpc, uar_page, 0x68, 24) \
     X(qpc, user_index, 0x88, 24) \
+    X(qpc, xrcd, 0x4c8, 24) \
     X(query_adapter_out, query_adapter_struct, 0x80, 2048) \
     X(query_adapter_param_block, ieee_vendor_id, 0xc8, 24) \
     X(query_adapter_param_block, vsd_contd_psid, 0x780, 128) \
     X(query_adapter_param_block, vsd_vendor_id, 0xf0, 16) \
     X(query_cq_in, cqn, 0x48, 24) \
     X(query_cq_out, cq_context, 0x80, 512) \
+    X(query_dct_in, dctn, 0x48, 24) \
+    X(query_dct_out, dct_context_entry, 0x80, 512) \
     X(query_eq_in, eq_number, 0x58, 8) \
     X(query_eq_out, eq_context_entry, 0x80, 512) \
     X(query_eq_out, event_bitmask, 0x2c0, 64) \
@@ -419,6 +467,8 @@
     X(umem, num_of_mtt, 0xc0, 64) \
     X(umem, page_offset, 0xa0, 32) \
     X(wq, dbr_addr, 0x80, 64) \
+    X(wq, dbr_umem_id, 0x140, 32) \
+    X(wq, dbr_umem_valid, 0x120, 1) \
     X(wq, log_wq_pg_sz, 0x113, 5) \
     X(wq, log_wq_stride, 0x10c, 4) \
     X(wq, log_wq_sz, 0x11b, 5) \
@@ -427,6 +477,8 @@
     X(wq, pas, 0x600, 0) \
     X(wq, pd, 0x48, 24) \
     X(wq, wq_type, 0x0, 4) \
+    X(wq, wq_umem_id, 0x160, 32) \
+    X(wq, wq_umem_offset, 0x180, 64) \
     X(wq, wq_umem_valid, 0x121, 1) \
     X(xrc_srqc, cqn, 0x48, 24) \
     X(xrc_srqc, log_page_size, 0x82, 6) \
@@ -444,16 +496,20 @@
     S(ads, 44) \
     S(alloc_memic_in, 32) \
     S(alloc_memic_out, 16) \
+    S(attach_to_mcg_in, 32) \
     S(cqc, 64) \
     S(create_cq_in, 272) \
     S(create_cq_out, 16) \
+    S(create_dct_in, 128) \
     S(create_mkey_in, 272) \
     S(create_mkey_out, 16) \
     S(create_psv_in, 16) \
     S(create_psv_out, 32) \
     S(create_qp_in, 272) \
     S(create_rmp_in, 272) \
+    S(create_umem_in, 48) \
     S(create_xrc_srq_in, 272) \
+    S(dctc, 64) \
     S(dealloc_memic_in, 32) \
     S(dealloc_memic_out, 16) \
     S(destroy_cq_in, 16) \
@@ -462,6 +518,7 @@
     S(destroy_mkey_out, 16) \
     S(destroy_psv_in, 16) \
     S(destroy_psv_out, 16) \
+    S(detach_from_mcg_in, 32) \
     S(eqc, 64) \
     S(gen_eqe_in, 80) \
     S(hca_vport_context, 512) \
@@ -484,6 +541,7 @@
     S(query_adapter_out, 272) \
     S(query_cq_in, 16) \
     S(query_cq_out, 272) \
+    S(query_dct_out, 128) \
     S(query_eq_out, 272) \
     S(query_hca_cap_out, 4112) \
     S(query_hca_vport_context_out, 528) \

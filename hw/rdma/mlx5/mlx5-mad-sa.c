@@ -169,6 +169,9 @@ static uint16_t sa_port_info(Mlx5Hca *h, uint64_t mask, uint8_t *d)
     return MAD_OK;
 }
 
+/* Of the broadcast group, which its members take from the record (RFC 4391) */
+#define MLX5_IPOIB_QKEY 0x0b1b
+
 /* Component mask bits of an MCMemberRecord. */
 #define MC_MGID    (1ULL << 0)
 #define MC_PORTGID (1ULL << 1)
@@ -177,7 +180,7 @@ static uint16_t sa_port_info(Mlx5Hca *h, uint64_t mask, uint8_t *d)
 static uint16_t sa_mc_member(Mlx5Hca *h, uint8_t method, uint64_t mask,
                              uint8_t *d)
 {
-    uint16_t mlid;
+    Mlx5McastGroup *g;
 
     if (!(mask & MC_MGID)) {
         return MAD_SA_SHORT_COMPONENTS;
@@ -185,15 +188,17 @@ static uint16_t sa_mc_member(Mlx5Hca *h, uint8_t method, uint64_t mask,
     if (d[0] != 0xff) {
         return MAD_SA_REQ_INVALID;
     }
-    mlid = mlx5_fabric_mcast_lid(h->fabric, d, method == MAD_SET);
-    if (!mlid) {
+    g = mlx5_fabric_group(h->fabric, d, method == MAD_SET,
+                          mask & MC_QKEY ? ldl_be_p(d + 32) : MLX5_IPOIB_QKEY);
+    if (!g) {
         return method == MAD_SET ? MAD_SA_NO_RESOURCES : MAD_SA_NO_RECORDS;
     }
-    trace_mlx5_mad_mcast(h->name, method, mlid);
+    trace_mlx5_mad_mcast(h->name, method, g->mlid);
     if (!(mask & MC_PORTGID)) {
         mlx5_port_gid(h, d + 16);
     }
-    stw_be_p(d + 36, mlid);
+    stl_be_p(d + 32, g->qkey);
+    stw_be_p(d + 36, g->mlid);
     d[38] = 2 << 6 | MLX5_IB_MTU;
     stw_be_p(d + 40, MLX5_DEFAULT_PKEY);
     d[42] = 2 << 6 | MLX5_IB_RATE;

@@ -9,6 +9,7 @@
 #include "migration/vmstate.h"
 #include "mlx5-caps.h"
 #include "mlx5-cmd.h"
+#include "mlx5-devx.h"
 #include "mlx5-dma.h"
 #include "mlx5-memic.h"
 #include "mlx5-mkey.h"
@@ -332,6 +333,7 @@ static void mlx5_mkey_free(Mlx5Hca *h, Mlx5Mkey *mk)
     }
     mlx5_mkey_set_pd(h, mk, 0);
     mlx5_table_del(&h->mkeys, &mk->obj);
+    mlx5_umem_put(h, &mk->umems);
     mlx5_xlt_fini(h, &mk->xlt);
     g_free(mk->faults);
     g_free(mk);
@@ -418,6 +420,45 @@ static bool mlx5_mkey_fill(Mlx5Hca *h, Mlx5Mkey *mk, const uint8_t *list,
     return true;
 }
 
+/* The pages of a UMEM that the key's range covers. */
+static bool mlx5_mkey_fill_umem(Mlx5Hca *h, Mlx5Cmd *c, Mlx5Mkey *mk)
+{
+    uint64_t page = 1ull << mk->log_page, contig, size;
+    bool write = mk->access & ~(MLX5_ACC_LR | MLX5_ACC_RR), ok = true;
+    uint64_t flags = MLX5_MTT_READ | (write ? MLX5_MTT_WRITE : 0);
+    uint8_t chunk[512];
+    uint32_t n = 0, done = 0;
+    Mlx5Buf buf;
+
+    if (mk->log_page < 12 || mk->log_page > 30 || mk->length64 || !mk->len ||
+        mk->len > UINT32_MAX) {
+        return false;
+    }
+    size = ROUND_UP((mk->start & (page - 1)) + mk->len, page);
+    if (size / page > (uint64_t)mk->xlt.size * 2 ||
+        !mlx5_umem_buf(h, c, mlx5_umem_get32(c->in, MLX5_UMEM_MKEY_ID),
+                       mlx5_umem_get64(c->in, MLX5_UMEM_MKEY_OFFSET), size,
+                       write, &buf, &mk->umems)) {
+        return false;
+    }
+    for (uint64_t off = 0; ok && off < size; off += page) {
+        uint64_t addr = mlx5_buf_addr(&buf, off, &contig);
+
+        ok = contig >= page && !(addr & (page - 1));
+        stq_be_p(chunk + n++ * 8, addr | flags);
+        if (n == sizeof(chunk) / 8 || off + page >= size) {
+            if (n & 1) {
+                stq_be_p(chunk + n++ * 8, 0);
+            }
+            ok = ok && mlx5_xlt_write(h, &mk->xlt, done, chunk, n / 2);
+            done += n / 2;
+            n = 0;
+        }
+    }
+    mlx5_buf_fini(&buf);
+    return ok;
+}
+
 static enum Mlx5CmdStatus mlx5_mkey_create(Mlx5Hca *h, Mlx5Cmd *c)
 {
     const uint8_t *mkc = MLX5_ADDR(c->in, create_mkey_in,
@@ -426,14 +467,11 @@ static enum Mlx5CmdStatus mlx5_mkey_create(Mlx5Hca *h, Mlx5Cmd *c)
     uint32_t size = MLX5_GET(mkc, mkc, translations_octword_size);
     uint32_t actual = MLX5_GET(c->in, create_mkey_in,
                                translations_octword_actual_size);
+    bool umem = MLX5_GET(c->in, create_mkey_in, mkey_umem_valid);
     Mlx5Mkey *mk;
 
-    if (MLX5_GET(c->in, create_mkey_in, mkey_umem_valid)) {
-        mlx5_unimp(h, "CREATE_MKEY with a umem");
-        return MLX5_CMD_BAD_PARAM;
-    }
     if (size > 1u << MLX5_MKEY_LOG_MAX_XLT || actual > size ||
-        actual > (c->in_len - (list - c->in)) / 16) {
+        (!umem && actual > (c->in_len - (list - c->in)) / 16)) {
         return MLX5_CMD_BAD_PARAM;
     }
     mk = g_new0(Mlx5Mkey, 1);
@@ -455,7 +493,7 @@ static enum Mlx5CmdStatus mlx5_mkey_create(Mlx5Hca *h, Mlx5Cmd *c)
     }
     /* DMA addresses are the kernel's to give. */
     if (c->uid && (mk->mode == MLX5_MKEY_PA ||
-                   (mk->mode == MLX5_MKEY_MTT && actual))) {
+                   (mk->mode == MLX5_MKEY_MTT && actual && !umem))) {
         goto bad;
     }
     if ((!mk->free || c->uid) && !mlx5_res_get(c, &h->pds, mk->pd)) {
@@ -464,9 +502,12 @@ static enum Mlx5CmdStatus mlx5_mkey_create(Mlx5Hca *h, Mlx5Cmd *c)
     }
     mlx5_xlt_init(&mk->xlt, mlx5_mkey_has_table(mk) ? size : 0,
                   mk->mode != MLX5_MKEY_MTT);
-    if (!mlx5_mkey_fill(h, mk, list, actual,
-                        MLX5_GET(c->in, create_mkey_in, pg_access)) ||
+    if (!(umem && mk->mode == MLX5_MKEY_MTT
+          ? mlx5_mkey_fill_umem(h, c, mk)
+          : mlx5_mkey_fill(h, mk, list, umem ? 0 : actual,
+                           MLX5_GET(c->in, create_mkey_in, pg_access))) ||
         !mlx5_table_add(&h->mkeys, &mk->obj)) {
+        mlx5_umem_put(h, &mk->umems);
         mlx5_xlt_fini(h, &mk->xlt);
         g_free(mk);
         return MLX5_CMD_NO_RES;
@@ -645,6 +686,7 @@ static const VMStateDescription vmstate_mlx5_mkey = {
     .pre_load = mlx5_mkey_pre_load,
     .fields = (const VMStateField[]) {
         VMSTATE_MLX5_OBJ(obj, Mlx5Mkey),
+        VMSTATE_MLX5_UMEM_REFS(umems, Mlx5Mkey),
         VMSTATE_UINT8(variant, Mlx5Mkey),
         VMSTATE_UINT8(mode, Mlx5Mkey),
         VMSTATE_UINT8(access, Mlx5Mkey),

@@ -114,6 +114,7 @@ struct Mlx5Mkey {
     /* Where a walk of the KLM list ended: entry and its offset. */
     uint32_t klm_hint;
     uint64_t klm_hint_off;
+    Mlx5UmemRefs umems;           /* .mem: its pages are this UMEM's */
     uint8_t mkc[MLX5_BYTES(mkc)]; /* as created and changed, for queries */
 };
 

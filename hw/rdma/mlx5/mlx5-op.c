@@ -546,8 +546,7 @@ Mlx5OpResult mlx5_op_run(Mlx5Op *op, uint64_t *budget)
     if (op->lost) {
         /* What began at a peer that is gone cannot be taken up again. */
         op->lost = false;
-        op->syndrome = op->qp->st == MLX5_ST_RC || op->qp->st == MLX5_ST_XRC ?
-                       MLX5_SYN_RETRY_EXC : 0;
+        op->syndrome = mlx5_qp_reliable(op->qp) ? MLX5_SYN_RETRY_EXC : 0;
         return MLX5_OP_DONE;
     }
     if (op->fault_failed) {
@@ -698,6 +697,11 @@ const VMStateDescription vmstate_mlx5_op = {
         VMSTATE_UINT32(dqpn, Mlx5Op),
         VMSTATE_UINT32(qkey, Mlx5Op),
         VMSTATE_UINT32(xrc_srqn, Mlx5Op),
+        VMSTATE_UINT64(dc_key, Mlx5Op),
+        VMSTATE_BOOL(mcast, Mlx5Op),
+        VMSTATE_UINT16(mc_lid, Mlx5Op),
+        VMSTATE_UINT32(mc_id, Mlx5Op),
+        VMSTATE_UINT16(dci_stream, Mlx5Op),
         VMSTATE_BOOL(has_grh, Mlx5Op),
         VMSTATE_UINT8(grh_left, Mlx5Op),
         VMSTATE_BOOL(agent, Mlx5Op),

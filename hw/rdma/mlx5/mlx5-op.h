@@ -67,6 +67,11 @@ struct Mlx5Op {
     uint16_t dlid;
     uint32_t dqpn, qkey;          /* UD, DC */
     uint32_t xrc_srqn;
+    uint64_t dc_key;              /* DC: the target's */
+    bool mcast;                   /* UD: to a group; next member of it: */
+    uint16_t mc_lid;
+    uint32_t mc_id;
+    uint16_t dci_stream;
     bool has_grh;                 /* UD: GRH lies in data[0..39] */
     uint8_t grh_left;             /* bytes of it still to be written */
     bool agent, agent_to_sm;      /* for a management agent of the device */

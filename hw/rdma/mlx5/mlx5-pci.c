@@ -24,6 +24,7 @@
 #include "mlx5-fabric.h"
 #include "mlx5-hca.h"
 #include "mlx5-memic.h"
+#include "mlx5-mcast.h"
 #include "mlx5-mkey.h"
 #include "mlx5-odp.h"
 #include "mlx5-portal-pci.h"
@@ -280,6 +281,7 @@ static void mlx5_pci_realize(PCIDevice *pdev, Error **errp)
     mlx5_cq_init(h);
     mlx5_qp_init(h);
     mlx5_devx_init(h);
+    mlx5_mcast_init(h);
     mlx5_cmd_init(h);
     for (unsigned i = 1; i <= s->portals; i++) {
         if (!mlx5_portal_create(h, pdev, i, &s->portal_conf, errp)) {
@@ -319,6 +321,7 @@ static void mlx5_pci_exit(PCIDevice *pdev)
     mlx5_mkey_fini(h);
     mlx5_memic_fini(h);
     mlx5_eq_fini(h);
+    mlx5_mcast_fini(h);
     mlx5_devx_fini(h);
     mlx5_res_fini(h);
     mlx5_caps_fini(h);
@@ -419,6 +422,7 @@ static const VMStateDescription vmstate_mlx5_pci = {
         VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_cqs, Mlx5Hca),
         VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_srqs, Mlx5Hca),
         VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_qps, Mlx5Hca),
+        VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_mcgs, Mlx5Hca),
         VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_cmd, Mlx5Hca),
         VMSTATE_END_OF_LIST()
     },

@@ -11,7 +11,9 @@
 #include "mlx5-cmd.h"
 #include "mlx5-core.h"
 #include "mlx5-cq.h"
+#include "mlx5-devx.h"
 #include "mlx5-eq.h"
+#include "mlx5-mcast.h"
 #include "mlx5-qp.h"
 #include "mlx5-res.h"
 #include "trace.h"
@@ -188,7 +190,8 @@ static void mlx5_qp_set_state(Mlx5Qp *qp, uint8_t state)
 
 void mlx5_qp_to_error(Mlx5Qp *qp, uint8_t event)
 {
-    if (qp->state == MLX5_QPS_ERR || qp->state == MLX5_QPS_RST) {
+    if (qp->state == MLX5_QPS_ERR || qp->state == MLX5_QPS_RST ||
+        qp->st == MLX5_ST_DCT) {  /* a target serves others, too */
         return;
     }
     mlx5_qp_set_state(qp, MLX5_QPS_ERR);
@@ -219,6 +222,7 @@ static void mlx5_qp_reset(Mlx5Qp *qp)
     qp->sq_pi = qp->sq_ci = 0;
     qp->rq_pi = qp->rq_ci = 0;
     qp->orphan = false;
+    qp->dci_nfailed = 0;
     qp->dbr_addr = MLX5_GET64(qp->qpc, qpc, dbr_addr);
 }
 
@@ -240,7 +244,7 @@ static bool mlx5_qp_take_pd(Mlx5Qp *qp, const Mlx5Cmd *c, const uint8_t *from)
 {
     uint32_t pd = MLX5_GET(from, qpc, pd);
 
-    if (pd == qp->pd) {
+    if (!pd || pd == qp->pd) {    /* user space leaves it out */
         return true;
     }
     if (!mlx5_res_get(c, &qp->hca->pds, pd)) {
@@ -277,11 +281,12 @@ static bool mlx5_qp_take_queues(Mlx5Qp *qp, const Mlx5Cmd *c,
     return true;
 }
 
-static void mlx5_qp_free(Mlx5Qp *qp)
+void mlx5_qp_free(Mlx5Qp *qp)
 {
     Mlx5QpState *s = qp->hca->qp;
 
     mlx5_qp_reset(qp);
+    mlx5_mcast_forget(qp);
     mlx5_qp_hold_refs(qp, -1);
     if (s->qp0 == qp->obj.id) {
         s->qp0 = 0;
@@ -290,6 +295,7 @@ static void mlx5_qp_free(Mlx5Qp *qp)
         s->qp1 = 0;
     }
     mlx5_table_del(&qp->hca->qps, &qp->obj);
+    mlx5_umem_put(qp->hca, &qp->umems);
     mlx5_buf_fini(&qp->buf);
     g_free(qp->faults);
     g_free(qp);
@@ -307,8 +313,8 @@ void mlx5_qp_destroy_all(Mlx5Hca *h)
 static bool mlx5_qp_known_service(uint8_t st)
 {
     return st == MLX5_ST_RC || st == MLX5_ST_UC || st == MLX5_ST_UD ||
-           st == MLX5_ST_XRC || st == MLX5_ST_QP0 || st == MLX5_ST_QP1 ||
-           st == MLX5_ST_REG_UMR;
+           st == MLX5_ST_XRC || st == MLX5_ST_DCI || st == MLX5_ST_QP0 ||
+           st == MLX5_ST_QP1 || st == MLX5_ST_REG_UMR;
 }
 
 /* Hot fields and queue geometry from the context. false: not possible. */
@@ -325,13 +331,16 @@ static bool mlx5_qp_setup(Mlx5Qp *qp)
     qp->cqn_rcv = MLX5_GET(c, qpc, cqn_rcv);
     qp->rq_type = MLX5_GET(c, qpc, rq_type);
     qp->srqn = MLX5_GET(c, qpc, srqn_rmpn_xrqn);
+    qp->dc_key = MLX5_GET64(c, qpc, dc_access_key);
     qp->rq_stride = 16u << MLX5_GET(c, qpc, log_rq_stride);
     qp->rq_entries = qp->rq_type == MLX5_RQ_OWN && qp->st != MLX5_ST_XRC ?
                      1u << MLX5_GET(c, qpc, log_rq_size) : 0;
     qp->sq_off = (uint64_t)qp->rq_entries * qp->rq_stride;
     qp->sq_bbs = MLX5_GET(c, qpc, no_sq) ? 0
                                          : 1u << MLX5_GET(c, qpc, log_sq_size);
-    return qp->sq_bbs <= 0x8000 && qp->rq_entries <= 0x8000;
+    return qp->sq_bbs <= 0x8000 && qp->rq_entries <= 0x8000 &&
+           MLX5_GET(c, qpc, log_num_dci_errored_streams) <=
+           MLX5_LOG_MAX_DCI_ERRORED;
 }
 
 static enum Mlx5CmdStatus mlx5_qp_check(Mlx5Hca *h, const Mlx5Qp *qp,
@@ -374,43 +383,87 @@ static enum Mlx5CmdStatus mlx5_qp_check(Mlx5Hca *h, const Mlx5Qp *qp,
     return MLX5_CMD_OK;
 }
 
-static enum Mlx5CmdStatus mlx5_create_qp(Mlx5Hca *h, Mlx5Cmd *c)
+/* The queues' memory and doorbell record: DMA addresses, or in UMEMs. */
+static enum Mlx5CmdStatus mlx5_qp_memory(Mlx5Hca *h, Mlx5Cmd *c, Mlx5Qp *qp,
+                                         uint64_t size)
+{
+    if (MLX5_GET(qp->qpc, qpc, dbr_umem_valid)) {
+        if (!mlx5_umem_dbr(h, c, mlx5_umem_get32(qp->qpc,
+                                                 MLX5_UMEM_QPC_DBR_ID),
+                           &qp->dbr_addr, &qp->umems)) {
+            c->syndrome = 0x50008;
+            return MLX5_CMD_BAD_RES;
+        }
+        MLX5_SET64(qp->qpc, qpc, dbr_addr, qp->dbr_addr);
+    }
+    if (!size) {
+        return MLX5_CMD_OK;
+    }
+    if (MLX5_GET(c->in, create_qp_in, wq_umem_valid)) {
+        if (!mlx5_umem_buf(h, c, MLX5_GET(c->in, create_qp_in, wq_umem_id),
+                           MLX5_GET64(c->in, create_qp_in, wq_umem_offset),
+                           size, false, &qp->buf, &qp->umems)) {
+            c->syndrome = 0x50009;
+            return MLX5_CMD_BAD_RES;
+        }
+        return MLX5_CMD_OK;
+    }
+    return mlx5_buf_init(&qp->buf, c->in + MLX5_BYTES(create_qp_in),
+                         c->in_len - MLX5_BYTES(create_qp_in),
+                         MLX5_GET(qp->qpc, qpc, log_page_size),
+                         MLX5_GET(qp->qpc, qpc, page_offset), size) ?
+           MLX5_CMD_OK : MLX5_CMD_BAD_INP_LEN;
+}
+
+Mlx5Qp *mlx5_qp_new(Mlx5Hca *h, uint16_t uid)
 {
     Mlx5Qp *qp = g_new0(Mlx5Qp, 1);
+
+    qp->hca = h;
+    qp->obj.uid = uid;
+    QLIST_INIT(&qp->rx_ops);
+    QTAILQ_INIT(&qp->turn);
+    return qp;
+}
+
+bool mlx5_qp_add(Mlx5Qp *qp)
+{
+    Mlx5Hca *h = qp->hca;
+
+    if (!mlx5_qp_setup(qp) || !mlx5_table_add(&h->qps, &qp->obj)) {
+        mlx5_umem_put(h, &qp->umems);
+        mlx5_buf_fini(&qp->buf);
+        g_free(qp);
+        return false;
+    }
+    mlx5_qp_refresh(qp);
+    mlx5_qp_hold_refs(qp, 1);
+    return true;
+}
+
+static enum Mlx5CmdStatus mlx5_create_qp(Mlx5Hca *h, Mlx5Cmd *c)
+{
+    Mlx5Qp *qp = mlx5_qp_new(h, c->uid);
     const uint8_t *in = MLX5_ADDR(c->in, create_qp_in, qpc);
     enum Mlx5CmdStatus status;
     uint64_t size;
 
-    qp->hca = h;
-    qp->obj.uid = c->uid;
     memcpy(qp->qpc, in, sizeof(qp->qpc));
-    QLIST_INIT(&qp->rx_ops);
-    QTAILQ_INIT(&qp->turn);
     status = mlx5_qp_setup(qp) ? mlx5_qp_check(h, qp, c) : MLX5_CMD_LIM_ERR;
     if (status != MLX5_CMD_OK) {
         g_free(qp);
         return status;
     }
     size = qp->sq_off + (uint64_t)qp->sq_bbs * MLX5_WQE_BB;
-    if (MLX5_GET(c->in, create_qp_in, wq_umem_valid)) {
-        mlx5_unimp(h, "queue pair in a user memory object");
+    status = mlx5_qp_memory(h, c, qp, size);
+    if (status != MLX5_CMD_OK) {
+        mlx5_umem_put(h, &qp->umems);
         g_free(qp);
-        return MLX5_CMD_BAD_PARAM;
+        return status;
     }
-    if (size && !mlx5_buf_init(&qp->buf, c->in + MLX5_BYTES(create_qp_in),
-                               c->in_len - MLX5_BYTES(create_qp_in),
-                               MLX5_GET(qp->qpc, qpc, log_page_size),
-                               MLX5_GET(qp->qpc, qpc, page_offset), size)) {
-        g_free(qp);
-        return MLX5_CMD_BAD_INP_LEN;
-    }
-    if (!mlx5_table_add(&h->qps, &qp->obj)) {
-        mlx5_buf_fini(&qp->buf);
-        g_free(qp);
+    if (!mlx5_qp_add(qp)) {
         return MLX5_CMD_NO_RES;
     }
-    mlx5_qp_refresh(qp);
-    mlx5_qp_hold_refs(qp, 1);
     if (qp->st == MLX5_ST_QP0) {
         h->qp->qp0 = qp->obj.id;
     } else if (qp->st == MLX5_ST_QP1) {
@@ -426,7 +479,8 @@ static Mlx5Qp *mlx5_qp_of_cmd(Mlx5Hca *h, Mlx5Cmd *c)
 {
     Mlx5Qp *qp = mlx5_qp_find(h, MLX5_GET(c->in, rst2init_qp_in, qpn));
 
-    return qp && (!c->uid || qp->obj.uid == c->uid) ? qp : NULL;
+    return qp && qp->st != MLX5_ST_DCT && (!c->uid || qp->obj.uid == c->uid) ?
+           qp : NULL;
 }
 
 static enum Mlx5CmdStatus mlx5_destroy_qp(Mlx5Hca *h, Mlx5Cmd *c)
@@ -439,6 +493,21 @@ static enum Mlx5CmdStatus mlx5_destroy_qp(Mlx5Hca *h, Mlx5Cmd *c)
     trace_mlx5_qp_destroy(h->name, qp->obj.id);
     mlx5_qp_free(qp);
     return MLX5_CMD_OK;
+}
+
+/*
+ * RTS2RTS may carry an extension of the context with a mask of its own, which
+ * only user space knows (rdma-core: providers/mlx5/mlx5_ifc.h, rts2rts_qp_in).
+ */
+static void mlx5_qp_take_ext(Mlx5Qp *qp, const Mlx5Cmd *c)
+{
+    enum { EXT = 1u << 31, MASK = 0x108, STREAM = 0x112, END = 0x114 };
+    enum { OPT_DCI_STREAM = 1 << 0 };
+
+    if (c->opcode == 0x505 && c->in_len >= END && ldl_be_p(c->in + 8) & EXT &&
+        qp->st == MLX5_ST_DCI && ldq_be_p(c->in + MASK) & OPT_DCI_STREAM) {
+        mlx5_dci_stream_reset(qp, lduw_be_p(c->in + STREAM));
+    }
 }
 
 static enum Mlx5CmdStatus mlx5_modify_qp(Mlx5Hca *h, Mlx5Cmd *c)
@@ -485,6 +554,7 @@ static enum Mlx5CmdStatus mlx5_modify_qp(Mlx5Hca *h, Mlx5Cmd *c)
     mlx5_qp_take(qp->qpc, in, t->takes | opt);
     mlx5_qp_refresh(qp);
     mlx5_qp_set_state(qp, t->to);
+    mlx5_qp_take_ext(qp, c);
     return MLX5_CMD_OK;
 }
 
@@ -531,7 +601,8 @@ static int mlx5_qp_post_load(void *opaque, int version_id)
 
     QLIST_INIT(&qp->rx_ops);
     QTAILQ_INIT(&qp->turn);
-    return mlx5_qp_setup(qp) ? 0 : -EINVAL;
+    return mlx5_qp_setup(qp) && qp->dci_nfailed <= ARRAY_SIZE(qp->dci_failed)
+           ? 0 : -EINVAL;
 }
 
 static int mlx5_qp_pre_save(void *opaque)
@@ -561,6 +632,7 @@ static const VMStateDescription vmstate_mlx5_qp = {
         VMSTATE_UINT8_ARRAY(qpc, Mlx5Qp, MLX5_BYTES(qpc)),
         VMSTATE_UINT8(state, Mlx5Qp),
         VMSTATE_STRUCT(buf, Mlx5Qp, 1, vmstate_mlx5_buf, Mlx5Buf),
+        VMSTATE_MLX5_UMEM_REFS(umems, Mlx5Qp),
         VMSTATE_UINT16(sq_pi, Mlx5Qp),
         VMSTATE_UINT16(sq_ci, Mlx5Qp),
         VMSTATE_UINT16(rq_pi, Mlx5Qp),
@@ -569,6 +641,11 @@ static const VMStateDescription vmstate_mlx5_qp = {
         VMSTATE_UINT16(orphan_index, Mlx5Qp),
         VMSTATE_UINT32(orphan_cqn, Mlx5Qp),
         VMSTATE_UINT32(orphan_user_index, Mlx5Qp),
+        VMSTATE_UINT8_ARRAY(dctc, Mlx5Qp, MLX5_BYTES(dctc)),
+        VMSTATE_UINT32(dc_violations, Mlx5Qp),
+        VMSTATE_BOOL(dc_armed, Mlx5Qp),
+        VMSTATE_UINT16_ARRAY(dci_failed, Mlx5Qp, 1 << MLX5_LOG_MAX_DCI_ERRORED),
+        VMSTATE_UINT16(dci_nfailed, Mlx5Qp),
         VMSTATE_INT32(nops, Mlx5Qp),
         VMSTATE_STRUCT_VARRAY_ALLOC(op, Mlx5Qp, nops, 1, vmstate_mlx5_op,
                                     Mlx5Op),

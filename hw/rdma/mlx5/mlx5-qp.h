@@ -8,6 +8,7 @@
 
 #include "mlx5-core.h"
 #include "mlx5-dma.h"
+#include "mlx5-caps.h"
 #include "mlx5-op.h"
 
 enum {
@@ -29,6 +30,8 @@ enum Mlx5QpService {
     MLX5_ST_UC = 1,
     MLX5_ST_UD = 2,
     MLX5_ST_XRC = 3,
+    MLX5_ST_DCI = 5,
+    MLX5_ST_DCT = 6,              /* made by CREATE_DCT */
     MLX5_ST_QP0 = 7,
     MLX5_ST_QP1 = 8,
     MLX5_ST_REG_UMR = 12,
@@ -57,6 +60,10 @@ struct Mlx5Qp {
     uint32_t remote_qpn;          /* connected services */
     uint16_t dlid;
     uint32_t qkey;
+    uint64_t dc_key;              /* DCT: what an initiator must know */
+
+    Mlx5UmemRefs umems;
+    uint32_t nmcgs;               /* multicast groups it is attached to */
 
     /* Queue memory: receive queue first, then the send queue. */
     Mlx5Buf buf;
@@ -80,6 +87,11 @@ struct Mlx5Qp {
     uint32_t orphan_cqn, orphan_user_index;
     bool queued;                  /* on the HCA's run queue */
     bool err_polled;              /* ERR: receive posts are looked for */
+    uint8_t dctc[MLX5_BYTES(dctc)]; /* DCT: the context as created */
+    uint32_t dc_violations;       /* DCT: packets with another key */
+    bool dc_armed;                /* DCT: the next of them is an event */
+    uint16_t dci_failed[1 << MLX5_LOG_MAX_DCI_ERRORED]; /* DCI: streams that */
+    uint16_t dci_nfailed;                               /* had an error */
     QTAILQ_ENTRY(Mlx5Qp) run;
     QTAILQ_ENTRY(Mlx5Qp) err;
     QTAILQ_HEAD(, Mlx5Op) turn;   /* operations that wait for rx_busy */
@@ -97,6 +109,7 @@ struct Mlx5Srq {
     uint8_t state;                /* 0 good, 1 error */
     uint32_t pd, xrcd, cqn, user_index;
     Mlx5Buf buf;
+    Mlx5UmemRefs umems;
     uint32_t entries, stride;
     uint64_t dbr_addr;            /* counter of WQEs posted, 16 bits */
     uint16_t pi, ci;              /* posted, taken */
@@ -122,6 +135,23 @@ typedef struct Mlx5QpState {
     uint32_t qp0, qp1;            /* QPNs of the special queue pairs, or 0 */
     uint32_t half_uar, half;      /* first half of a split CQ doorbell */
 } Mlx5QpState;
+
+/* A queue pair without a number yet, for the owner @uid. */
+Mlx5Qp *mlx5_qp_new(Mlx5Hca *h, uint16_t uid);
+/*
+ * Reads qp->qpc, gives @qp a number and holds what it rests on. false: no
+ * number is free; @qp is gone.
+ */
+bool mlx5_qp_add(Mlx5Qp *qp);
+void mlx5_qp_free(Mlx5Qp *qp);
+
+/* mlx5-dct.c: dynamically connected transport. */
+/* Whether DC target @dct takes a packet with @key; counts those with none. */
+bool mlx5_dct_admits(Mlx5Qp *dct, uint64_t key);
+bool mlx5_dci_stream_failed(const Mlx5Qp *qp, uint16_t stream);
+/* A request of @stream failed. false: that is an error of the queue pair. */
+bool mlx5_dci_stream_fail(Mlx5Qp *qp, uint16_t stream);
+void mlx5_dci_stream_reset(Mlx5Qp *qp, uint16_t stream);
 
 void mlx5_qp_init(Mlx5Hca *h);
 void mlx5_qp_fini(Mlx5Hca *h);
@@ -184,6 +214,13 @@ void mlx5_rq_flush(Mlx5Qp *qp);
 void mlx5_qp_to_error(Mlx5Qp *qp, uint8_t event);
 /* Operations bound to @qp lose it; those with a receive WQE flush it. */
 void mlx5_qp_unbind_rx(Mlx5Qp *qp, bool flush);
+
+/* Requests are acknowledged and retried. */
+static inline bool mlx5_qp_reliable(const Mlx5Qp *qp)
+{
+    return qp->st == MLX5_ST_RC || qp->st == MLX5_ST_XRC ||
+           qp->st == MLX5_ST_DCI || qp->st == MLX5_ST_DCT;
+}
 
 static inline bool mlx5_qp_can_receive(const Mlx5Qp *qp)
 {

@@ -200,7 +200,8 @@ static bool mlx5_rq_cqe(Mlx5Qp *qp, Mlx5Op *op, uint8_t opcode)
 
     cqe.flags_rqpn = cpu_to_be32((uint32_t)op->has_grh << 28 |
                                  (uint32_t)op->sl << 24 |
-                                 (datagram ? op->src_qpn : qp->remote_qpn));
+                                 (datagram || qp->st == MLX5_ST_DCT
+                                  ? op->src_qpn : qp->remote_qpn));
     if (qp->st == MLX5_ST_QP1) {
         cqe.immediate = cpu_to_be32(0xffff); /* the P_Key of the packet */
     }

@@ -96,6 +96,7 @@ void mlx5_sq_complete(Mlx5Op *op)
 {
     Mlx5Qp *qp = op->qp;
     uint8_t syndrome = op->syndrome;
+    uint16_t stream = op->dci_stream;
     bool posted = true;
 
     qp->sq_ci = op->wqe_index + op->wqe_bbs;
@@ -121,6 +122,9 @@ void mlx5_sq_complete(Mlx5Op *op)
             qp->state = MLX5_QPS_SQER;
             trace_mlx5_qp_state(qp->hca->name, qp->obj.id, qp->state);
             mlx5_sq_flush(qp);
+        } else if (posted && qp->st == MLX5_ST_DCI &&
+                   mlx5_dci_stream_fail(qp, stream)) {
+            /* The other streams go on. */
         } else {
             mlx5_qp_to_error(qp, posted ? 0 : MLX5_EVENT_WQ_CATAS_ERROR);
         }
@@ -241,6 +245,7 @@ static bool mlx5_sq_parse_av(Mlx5Op *op, Mlx5WqeReader *r)
     dqp = be32_to_cpu(av->dqp_dct);
     op->dqpn = dqp & 0xffffff;
     op->qkey = be32_to_cpu(av->qkey);
+    op->dc_key = (uint64_t)op->qkey << 32 | be32_to_cpu(av->dc_key_lo);
     op->dlid = be16_to_cpu(av->rlid);
     op->sl = av->stat_rate_sl & 0xf;
     op->has_grh = false;
@@ -353,6 +358,7 @@ static bool mlx5_sq_allowed(const Mlx5Qp *qp, uint8_t opcode)
     switch (qp->st) {
     case MLX5_ST_RC:
     case MLX5_ST_XRC:
+    case MLX5_ST_DCI:
         return mlx5_opcode_is_send(opcode) || mlx5_opcode_is_atomic(opcode) ||
                opcode == MLX5_OP_RDMA_WRITE ||
                opcode == MLX5_OP_RDMA_WRITE_IMM ||
@@ -394,6 +400,14 @@ static uint8_t mlx5_sq_parse(Mlx5Qp *qp, Mlx5Op *op, const uint8_t *wqe,
             return MLX5_SYN_LOCAL_QP_OP;
         }
         op->xrc_srqn = be32_to_cpu(x->xrc_srqn) & 0xffffff;
+    } else if (qp->st == MLX5_ST_DCI) {
+        if (!mlx5_sq_parse_av(op, &r)) {
+            return MLX5_SYN_LOCAL_QP_OP;
+        }
+        op->has_grh = false;      /* no receiver of this service sees one */
+        if (mlx5_dci_stream_failed(qp, op->dci_stream)) {
+            return MLX5_SYN_WR_FLUSH;
+        }
     } else if (datagram) {
         if (!mlx5_sq_parse_av(op, &r)) {
             return MLX5_SYN_LOCAL_QP_OP;
@@ -460,6 +474,7 @@ static Mlx5Op *mlx5_sq_start(Mlx5Qp *qp)
     }
     op->opcode = be32_to_cpu(ctrl->opmod_idx_opcode);
     op->fm_ce_se = ctrl->fm_ce_se;
+    op->dci_stream = be16_to_cpu(ctrl->dci_stream);
     op->imm = be32_to_cpu(ctrl->imm);
     trace_mlx5_sq_wqe(qp->hca->name, qp->obj.id, op->wqe_index, op->opcode,
                       len);

@@ -9,6 +9,7 @@
 #include "mlx5-cmd.h"
 #include "mlx5-core.h"
 #include "mlx5-cq.h"
+#include "mlx5-devx.h"
 #include "mlx5-qp.h"
 #include "mlx5-res.h"
 #include "trace.h"
@@ -29,6 +30,7 @@ static void mlx5_srq_free(Mlx5Hca *h, Mlx5Srq *srq)
 {
     mlx5_srq_hold_refs(h, srq, -1);
     mlx5_table_del(&h->srqs, &srq->obj);
+    mlx5_umem_put(h, &srq->umems);
     mlx5_buf_fini(&srq->buf);
     g_free(srq);
 }
@@ -45,7 +47,9 @@ void mlx5_srq_destroy_all(Mlx5Hca *h)
 /* Where a context of each kind has what all of them have. */
 typedef struct Mlx5SrqShape {
     uint32_t log_size, log_stride, log_page, page_offset;
-    bool umem;
+    bool umem;                    /* queue memory in a UMEM: */
+    uint32_t umem_id;
+    uint64_t umem_offset;
 } Mlx5SrqShape;
 
 /*
@@ -62,13 +66,19 @@ static enum Mlx5CmdStatus mlx5_srq_add(Mlx5Hca *h, Mlx5Cmd *c, Mlx5Srq *srq,
     srq->entries = 1u << shape->log_size;
     srq->stride = 16u << shape->log_stride;
     if (shape->log_size > MLX5_SRQ_MAX_LOG || srq->stride < 32 ||
-        srq->dbr_addr & 3 || shape->umem) {
+        srq->dbr_addr & 3) {
         status = MLX5_CMD_BAD_PARAM;
     } else if (!mlx5_res_get(c, &h->pds, srq->pd) ||
                (srq->kind == MLX5_SRQK_XRC &&
                 !mlx5_res_get_shared(c, &h->cqs, srq->cqn))) {
         status = MLX5_CMD_BAD_RES;
-    } else if (!mlx5_buf_init(&srq->buf, c->in + head, c->in_len - head,
+    } else if (shape->umem &&
+               !mlx5_umem_buf(h, c, shape->umem_id, shape->umem_offset,
+                              (uint64_t)srq->entries * srq->stride, true,
+                              &srq->buf, &srq->umems)) {
+        status = MLX5_CMD_BAD_RES;
+    } else if (!shape->umem &&
+               !mlx5_buf_init(&srq->buf, c->in + head, c->in_len - head,
                               shape->log_page, shape->page_offset,
                               (uint64_t)srq->entries * srq->stride)) {
         status = MLX5_CMD_BAD_INP_LEN;
@@ -77,6 +87,7 @@ static enum Mlx5CmdStatus mlx5_srq_add(Mlx5Hca *h, Mlx5Cmd *c, Mlx5Srq *srq,
         status = MLX5_CMD_NO_RES;
     }
     if (status != MLX5_CMD_OK) {
+        mlx5_umem_put(h, &srq->umems);
         g_free(srq);
         return status;
     }
@@ -98,6 +109,8 @@ static enum Mlx5CmdStatus mlx5_create_rmp(Mlx5Hca *h, Mlx5Cmd *c)
         .log_page = MLX5_GET(wq, wq, log_wq_pg_sz),
         .page_offset = MLX5_GET(wq, wq, page_offset),
         .umem = MLX5_GET(wq, wq, wq_umem_valid),
+        .umem_id = MLX5_GET(wq, wq, wq_umem_id),
+        .umem_offset = MLX5_GET64(wq, wq, wq_umem_offset),
     };
     enum Mlx5CmdStatus status;
 
@@ -105,6 +118,12 @@ static enum Mlx5CmdStatus mlx5_create_rmp(Mlx5Hca *h, Mlx5Cmd *c)
     srq->pd = MLX5_GET(wq, wq, pd);
     srq->lwm = MLX5_GET(wq, wq, lwm);
     srq->dbr_addr = MLX5_GET64(wq, wq, dbr_addr);
+    if (MLX5_GET(wq, wq, dbr_umem_valid) &&
+        !mlx5_umem_dbr(h, c, MLX5_GET(wq, wq, dbr_umem_id), &srq->dbr_addr,
+                       &srq->umems)) {
+        g_free(srq);
+        return MLX5_CMD_BAD_RES;
+    }
     memcpy(srq->raw, wq, sizeof(srq->raw));
     status = mlx5_srq_add(h, c, srq, &shape, MLX5_BYTES(create_rmp_in));
     if (status == MLX5_CMD_OK) {
@@ -119,15 +138,20 @@ static enum Mlx5CmdStatus mlx5_create_srq(Mlx5Hca *h, Mlx5Cmd *c)
     bool xrc = c->opcode == 0x705;
     const void *ctx = MLX5_ADDR(c->in, create_xrc_srq_in,
                                 xrc_srq_context_entry);
-    Mlx5Srq *srq = g_new0(Mlx5Srq, 1);
+    Mlx5Srq *srq;
     Mlx5SrqShape shape = {
         .log_size = MLX5_GET(ctx, xrc_srqc, log_xrc_srq_size),
         .log_stride = MLX5_GET(ctx, xrc_srqc, log_rq_stride),
         .log_page = MLX5_GET(ctx, xrc_srqc, log_page_size),
         .page_offset = MLX5_GET(ctx, xrc_srqc, page_offset),
-        .umem = xrc && MLX5_GET(c->in, create_xrc_srq_in, xrc_srq_umem_valid),
     };
     enum Mlx5CmdStatus status;
+
+    if (xrc && MLX5_GET(c->in, create_xrc_srq_in, xrc_srq_umem_valid)) {
+        mlx5_unimp(h, "XRC SRQ in a UMEM");
+        return MLX5_CMD_BAD_PARAM;
+    }
+    srq = g_new0(Mlx5Srq, 1);
 
     srq->kind = xrc ? MLX5_SRQK_XRC : MLX5_SRQK_SRQ;
     srq->pd = MLX5_GET(ctx, xrc_srqc, pd);
@@ -295,6 +319,7 @@ static const VMStateDescription vmstate_mlx5_srq = {
         VMSTATE_UINT32(cqn, Mlx5Srq),
         VMSTATE_UINT32(user_index, Mlx5Srq),
         VMSTATE_STRUCT(buf, Mlx5Srq, 1, vmstate_mlx5_buf, Mlx5Buf),
+        VMSTATE_MLX5_UMEM_REFS(umems, Mlx5Srq),
         VMSTATE_UINT32(entries, Mlx5Srq),
         VMSTATE_UINT32(stride, Mlx5Srq),
         VMSTATE_UINT64(dbr_addr, Mlx5Srq),

@@ -12,14 +12,10 @@
 #include "mlx5-cq.h"
 #include "mlx5-eq.h"
 #include "mlx5-fabric.h"
+#include "mlx5-mcast.h"
 #include "mlx5-mkey.h"
 #include "mlx5-qp.h"
 #include "trace.h"
-
-static bool mlx5_reliable(const Mlx5Qp *qp)
-{
-    return qp->st == MLX5_ST_RC || qp->st == MLX5_ST_XRC;
-}
 
 static bool mlx5_datagram(const Mlx5Qp *qp)
 {
@@ -48,7 +44,7 @@ static int64_t mlx5_rnr_delay(uint32_t code)
 /* The peer has no receive WQE. */
 static Mlx5OpResult mlx5_rnr(Mlx5Op *op, Mlx5Qp *peer)
 {
-    if (!mlx5_reliable(op->qp)) {
+    if (!mlx5_qp_reliable(op->qp)) {
         return MLX5_OP_DONE;      /* the message is lost */
     }
     if (op->rnr_left == 0) {
@@ -73,7 +69,7 @@ static Mlx5OpResult mlx5_no_answer(Mlx5Op *op)
     uint32_t timeout = MLX5_GET(path, ads, ack_timeout);
     int64_t delay;
 
-    if (!mlx5_reliable(qp)) {
+    if (!mlx5_qp_reliable(qp)) {
         return MLX5_OP_DONE;
     }
     if (timeout && op->retry_left == 0) {
@@ -113,6 +109,10 @@ static Mlx5Qp *mlx5_find_peer(Mlx5Op *op, Mlx5Hca *to)
         return peer;
     }
     peer = mlx5_qp_find(to, op->dqpn);
+    if (qp->st == MLX5_ST_DCI) {
+        return peer && peer->st == MLX5_ST_DCT && mlx5_qp_can_receive(peer) &&
+               mlx5_dct_admits(peer, op->dc_key) ? peer : NULL;
+    }
     if (!peer || peer->st != qp->st || !mlx5_qp_can_receive(peer) ||
         peer->remote_qpn != qp->obj.id || peer->dlid != qp->hca->port.lid) {
         return NULL;
@@ -147,7 +147,7 @@ static Mlx5OpResult mlx5_take_receive(Mlx5Op *op, Mlx5Qp *peer)
         return mlx5_rnr(op, peer);
     case MLX5_RQ_ERROR:
         mlx5_qp_to_error(peer, MLX5_EVENT_WQ_CATAS_ERROR);
-        return mlx5_fail(op, mlx5_reliable(op->qp) ? MLX5_SYN_REMOTE_OP : 0);
+        return mlx5_fail(op, mlx5_qp_reliable(op->qp) ? MLX5_SYN_REMOTE_OP : 0);
     case MLX5_RQ_OK:
         break;
     }
@@ -163,8 +163,8 @@ static Mlx5OpResult mlx5_take_receive(Mlx5Op *op, Mlx5Qp *peer)
         if (room < op->len + (mlx5_datagram(peer) ? MLX5_GRH_LEN : 0)) {
             mlx5_rq_complete(peer, op, 0, MLX5_SYN_LOCAL_LENGTH);
             mlx5_qp_to_error(peer, 0);
-            return mlx5_fail(op, mlx5_reliable(op->qp) ? MLX5_SYN_REMOTE_INVAL
-                                                       : 0);
+            return mlx5_fail(op, mlx5_qp_reliable(op->qp)
+                                 ? MLX5_SYN_REMOTE_INVAL : 0);
         }
     }
     return MLX5_OP_GO;
@@ -198,7 +198,7 @@ static uint8_t mlx5_check_rdma(Mlx5Op *op, Mlx5Qp *peer)
     bool atomic = mlx5_opcode_is_atomic(op->opcode);
     Mlx5MkeyReq req = {
         .key = op->remote[0].key,
-        .pd = peer->pd,
+        .pd = op->remote_pd,
         .qpn = peer->obj.id,
         .va = op->remote[0].va,
         .len = op->len,
@@ -227,7 +227,7 @@ static uint8_t mlx5_check_rdma(Mlx5Op *op, Mlx5Qp *peer)
 /* The peer refuses what a remote key was to give. */
 static Mlx5OpResult mlx5_remote_refused(Mlx5Op *op, Mlx5Qp *peer, uint8_t syn)
 {
-    bool reliable = mlx5_reliable(op->qp);
+    bool reliable = mlx5_qp_reliable(op->qp);
 
     if (reliable) {
         mlx5_qp_to_error(peer, syn == MLX5_SYN_REMOTE_ACCESS ?
@@ -247,21 +247,38 @@ static Mlx5OpResult mlx5_agent(Mlx5Op *op, Mlx5Hca *to)
     return op->len <= 256 ? MLX5_OP_GO : mlx5_fail(op, 0);
 }
 
-Mlx5OpResult mlx5_transport_begin(Mlx5Op *op)
+/*
+ * The protection domain that @peer's memory is looked up in. XRC: of the
+ * shared receive queue that the packet names, within the peer's XRC domain.
+ */
+static bool mlx5_remote_pd(const Mlx5Op *op, const Mlx5Qp *peer, uint32_t *pd)
 {
-    Mlx5Qp *qp = op->qp, *peer;
-    Mlx5Hca *to = mlx5_fabric_by_lid(qp->hca, op->dlid);
+    Mlx5Srq *srq;
+
+    *pd = peer->pd;
+    if (peer->st != MLX5_ST_XRC) {
+        return true;
+    }
+    srq = mlx5_srq_find(peer->hca, op->xrc_srqn);
+    if (!srq || srq->kind != MLX5_SRQK_XRC ||
+        srq->xrcd != MLX5_GET(peer->qpc, qpc, xrcd)) {
+        return false;
+    }
+    *pd = srq->pd;
+    return true;
+}
+
+/* The peer's side of the operation begins: its checks, its receive WQE. */
+static Mlx5OpResult mlx5_begin_at(Mlx5Op *op, Mlx5Qp *peer)
+{
     bool recv = mlx5_opcode_is_send(op->opcode) ||
                 op->opcode == MLX5_OP_RDMA_WRITE_IMM;
+    uint32_t pd;
 
-    if (mlx5_for_agent(op, to)) {
-        return mlx5_agent(op, to);
+    if (!mlx5_remote_pd(op, peer, &pd)) {
+        return mlx5_remote_refused(op, peer, MLX5_SYN_REMOTE_INVAL);
     }
-    peer = to ? mlx5_find_peer(op, to) : NULL;
-    if (!peer) {
-        return mlx5_no_answer(op);
-    }
-    op->remote_pd = peer->pd;
+    op->remote_pd = pd;
     if (!mlx5_opcode_is_send(op->opcode)) {
         uint8_t syn = mlx5_check_rdma(op, peer);
 
@@ -278,7 +295,7 @@ Mlx5OpResult mlx5_transport_begin(Mlx5Op *op)
         }
         if (!mlx5_opcode_is_send(op->opcode)) {
             op->remote[0] = rdma; /* the WQE is only there to complete */
-            op->remote_pd = peer->pd;
+            op->remote_pd = pd;
         } else if (mlx5_datagram(peer)) {
             mlx5_setup_datagram(op);
         }
@@ -287,6 +304,54 @@ Mlx5OpResult mlx5_transport_begin(Mlx5Op *op)
     }
     op->state = MLX5_OPS_COPY;
     return MLX5_OP_GO;
+}
+
+/* The copy for one member of a group is done or lost: on to the next. */
+static void mlx5_mcast_advance(Mlx5Op *op)
+{
+    op->mc_id++;
+    op->done = 0;
+    op->src.cur = 0;
+    op->src.off = op->src.is_inline ? MLX5_GRH_LEN : 0;
+    op->dst = (Mlx5Side) { .remote = true, .nsge = 1 };
+    op->grh_left = 0;
+    op->state = MLX5_OPS_START;
+}
+
+static Mlx5OpResult mlx5_mcast_begin(Mlx5Op *op)
+{
+    Mlx5Qp *peer;
+
+    op->mcast = true;
+    if (!op->has_grh) {
+        return MLX5_OP_DONE;      /* a group is named by its GID */
+    }
+    while ((peer = mlx5_mcast_peer(op))) {
+        Mlx5OpResult r = mlx5_begin_at(op, peer);
+
+        if (r != MLX5_OP_DONE) {
+            return r;
+        }
+        mlx5_mcast_advance(op);
+    }
+    return MLX5_OP_DONE;
+}
+
+Mlx5OpResult mlx5_transport_begin(Mlx5Op *op)
+{
+    Mlx5Hca *to;
+    Mlx5Qp *peer;
+
+    if (op->dlid >= MLX5_LID_MCAST && op->dlid != MLX5_LID_PERMISSIVE &&
+        op->qp->st == MLX5_ST_UD) {
+        return mlx5_mcast_begin(op);
+    }
+    to = mlx5_fabric_by_lid(op->qp->hca, op->dlid);
+    if (mlx5_for_agent(op, to)) {
+        return mlx5_agent(op, to);
+    }
+    peer = to ? mlx5_find_peer(op, to) : NULL;
+    return peer ? mlx5_begin_at(op, peer) : mlx5_no_answer(op);
 }
 
 Mlx5OpResult mlx5_transport_finish(Mlx5Op *op)
@@ -325,6 +390,10 @@ Mlx5OpResult mlx5_transport_finish(Mlx5Op *op)
         break;
     }
     mlx5_rq_complete(peer, op, opcode, 0);
+    if (op->mcast) {
+        mlx5_mcast_advance(op);
+        return MLX5_OP_GO;
+    }
     return MLX5_OP_DONE;
 }
 
@@ -347,7 +416,7 @@ Mlx5OpResult mlx5_transport_fail(Mlx5Op *op, bool remote)
         /* The peer's receive buffer: its own local error. */
         mlx5_rq_complete(peer, op, 0, MLX5_SYN_LOCAL_PROT);
         mlx5_qp_to_error(peer, 0);
-        return mlx5_fail(op, mlx5_reliable(op->qp) ? MLX5_SYN_REMOTE_OP : 0);
+        return mlx5_fail(op, mlx5_qp_reliable(op->qp) ? MLX5_SYN_REMOTE_OP : 0);
     }
     return mlx5_remote_refused(op, peer, MLX5_SYN_REMOTE_ACCESS);
 }

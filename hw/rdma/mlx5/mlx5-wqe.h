@@ -46,7 +46,7 @@ typedef struct QEMU_PACKED Mlx5WqeCtrl {
     uint32_t opmod_idx_opcode;    /* opmod 31:24, index 23:8, opcode 7:0 */
     uint32_t qpn_ds;              /* QPN 31:8, size in 16 bytes 5:0 */
     uint8_t signature;
-    uint8_t rsvd[2];
+    uint16_t dci_stream;
     uint8_t fm_ce_se;
     uint32_t imm;                 /* immediate, key to invalidate or mkey */
 } Mlx5WqeCtrl;
@@ -78,7 +78,7 @@ typedef struct QEMU_PACKED Mlx5WqeData {
 /* Address vector; the first 16 bytes alone when EXTENDED_UD_AV is clear. */
 typedef struct QEMU_PACKED Mlx5WqeAv {
     uint32_t qkey;                /* or the upper half of a DC key */
-    uint32_t reserved;
+    uint32_t dc_key_lo;
     uint32_t dqp_dct;
     uint8_t stat_rate_sl;
     uint8_t fl_mlid;
