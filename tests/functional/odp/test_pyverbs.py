@@ -71,7 +71,8 @@ class Pyverbs(odptest.GuestTest):
     append = ('hugepages=64',)
     copies = (f'{TOP}/tests/guest/pyverbs-suite:/usr/local/bin/pyverbs-suite',)
     #: Bad requests that the suite makes on purpose.
-    allow_log = r'mlx5_0.*(Creation|modify|create|Invalid|wrong)'
+    allow_log = (r'mlx5_0.*(Creation|modify|create|Invalid|wrong)'
+                 r'|CQ error on CQN 0x[0-9a-f]+, syndrome 0x1$')
 
     @classmethod
     def setUpClass(cls):
