@@ -56,6 +56,8 @@ typedef struct World {
     SET(Desc) s1[VMIDS][ROOTS][PAGES];
     SET(Desc) s2d[VMIDS][PAGES];
     GString *log;
+    /* most of a sequence is about these: changes meet their invalidation */
+    unsigned focus_cd, focus_root, focus_page;
 } World;
 
 typedef struct Access {
@@ -80,6 +82,11 @@ static unsigned pick(World *w, unsigned n)
 static bool chance(World *w, unsigned percent)
 {
     return pick(w, 100) < percent;
+}
+
+static unsigned about(World *w, unsigned focus, unsigned n)
+{
+    return chance(w, 75) ? focus : pick(w, n);
 }
 
 /* -- the oracle ----------------------------------------------------------- */
@@ -364,7 +371,7 @@ static CdVal random_cd(World *w)
 {
     return (CdVal) {
         .v = chance(w, 92), .s = chance(w, 25), .r = chance(w, 75),
-        .root = pick(w, ROOTS),
+        .root = about(w, w->focus_root, ROOTS),
     };
 }
 
@@ -419,8 +426,12 @@ static uint64_t tlbi_lo(unsigned op, unsigned vmid, unsigned asid)
 static void invalidate(World *w)
 {
     SmmuTest *t = w->t;
-    unsigned vmid = 1 + pick(w, VMIDS - 1), root = pick(w, ROOTS);
-    unsigned page = pick(w, PAGES), cd = pick(w, CDS), how = pick(w, 10);
+    unsigned config = w->ste.val[w->ste.n - 1].config, how = pick(w, 10);
+    unsigned vmid = about(w, config == 5 ? 0 : config == 7 ? 1 : 2,
+                          VMIDS - 1) + 1;
+    unsigned root = about(w, w->focus_root, ROOTS);
+    unsigned page = about(w, w->focus_page, PAGES);
+    unsigned cd = about(w, w->focus_cd, CDS);
 
     g_string_append_printf(w->log, "invalidate %u vmid %u root %u page %u "
                            "cd %u\n", how, vmid, root, page, cd);
@@ -493,7 +504,7 @@ static void change(World *w)
         break;
     case 1:
     case 2:
-        i = pick(w, CDS);
+        i = about(w, w->focus_cd, CDS);
         if (w->cd[i].n == VERSIONS) {
             CMD_CFGI_CD(w->t, w->t->sid, i);
             collapse_config(w, false, i);
@@ -509,8 +520,8 @@ static void change(World *w)
     case 3:
     case 4:
     case 5:
-        r = pick(w, ROOTS);
-        p = pick(w, PAGES);
+        r = about(w, w->focus_root, ROOTS);
+        p = about(w, w->focus_page, PAGES);
         for (unsigned vmid = 1; vmid < VMIDS; vmid++) {
             if (w->s1[vmid][r][p].n == VERSIONS) {
                 smmu_cmd(w->t, tlbi_lo(0x12, vmid, r + 1), w->page[p]);
@@ -520,7 +531,7 @@ static void change(World *w)
         set_s1(w, r, p, random_desc(w));
         break;
     default:
-        p = pick(w, PAGES);
+        p = about(w, w->focus_page, PAGES);
         d = random_desc(w);
         for (unsigned vmid = 1; vmid < VMIDS; vmid++) {
             if (w->s2d[vmid][p].n == VERSIONS) {
@@ -613,8 +624,8 @@ static void access_once(World *w)
 {
     SmmuTest *t = w->t;
     Access a = {
-        .ssid = chance(w, 25) ? -1 : pick(w, CDS + 1),
-        .page = chance(w, 4) ? PAGES : pick(w, PAGES),
+        .ssid = chance(w, 25) ? -1 : about(w, w->focus_cd, CDS + 1),
+        .page = chance(w, 4) ? PAGES : about(w, w->focus_page, PAGES),
         .offset = pick(w, 2) * 0x10, .write = chance(w, 40),
     };
     uint16_t stag = 0;
@@ -668,6 +679,9 @@ static void sequence(World *w)
     SmmuTest *t = w->t;
 
     g_string_truncate(w->log, 0);
+    w->focus_cd = chance(w, 25) ? 0 : pick(w, CDS);
+    w->focus_root = pick(w, ROOTS);
+    w->focus_page = pick(w, PAGES);
     w->ste.n = 1;
     w->ste.val[0] = random_ste(w);
     write_ste(w);
