@@ -27,6 +27,7 @@ TOP = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(TOP / 'scripts'))
 
 from odp import build, image, kernel, machine  # noqa: E402
+from odp.aptroot import AptRoot  # noqa: E402
 from odp.common import OdpError  # noqa: E402
 
 LONG = bool(os.environ.get('ODP_LONG'))
@@ -97,6 +98,13 @@ def qemu_python():
     path = os.path.join(binary.parent, src, 'python')
     if path not in sys.path:
         sys.path.append(path)
+
+
+def efi_firmware():
+    """QEMU arguments for UEFI, which describes the machine by ACPI."""
+    root = AptRoot().tool(['qemu-efi-aarch64'], 'host')
+    return ['-bios', str(Path(root) /
+                         'usr/share/qemu-efi-aarch64/QEMU_EFI.fd')]
 
 
 def has_device(name, binary=None):

@@ -10,10 +10,8 @@ import hashlib
 import os
 import re
 import tempfile
-from pathlib import Path
 
 import odptest
-from odp.aptroot import AptRoot
 
 DISK = 8 << 20
 EXERCISER_SID = 0x20        # 00:04.0
@@ -204,11 +202,7 @@ class StableDeviceTree(Mmu500, odptest.GuestTest):
 class StockAcpi(Mmu500, odptest.GuestTest):
     kernel_name = 'stock'
 
-    @staticmethod
-    def firmware():
-        root = AptRoot().tool(['qemu-efi-aarch64'], 'host')
-        return ['-bios', str(Path(root) /
-                             'usr/share/qemu-efi-aarch64/QEMU_EFI.fd')]
+    firmware = staticmethod(odptest.efi_firmware)
 
     def test_acpi(self):
         self.assertIn('ACPI: IORT', self.sh('dmesg'))
