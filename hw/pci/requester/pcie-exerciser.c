@@ -873,6 +873,8 @@ static const VMStateDescription vmstate_exerciser = {
     .post_load = exerciser_post_load,
     .fields = (const VMStateField[]) {
         VMSTATE_PCI_DEVICE(parent_obj, PCIeExerciser),
+        VMSTATE_STRUCT(r, PCIeExerciser, 1, vmstate_pcie_requester,
+                       PCIeRequester),
         VMSTATE_MSIX(parent_obj, PCIeExerciser),
         VMSTATE_STRUCT_ARRAY(ch, PCIeExerciser, NUM_CHANNELS, 1,
                              vmstate_channel, ExChannel),

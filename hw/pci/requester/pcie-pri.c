@@ -5,10 +5,15 @@
  * set. As many are out as the guest has allocated credits for; the rest
  * queue here. A response without PASID is matched by its index.
  *
+ * The requests themselves do not migrate: their device asks again. What moves
+ * is which responses are owed, so that one that comes late, for the source's
+ * request, is not taken for the answer to a new one.
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
+#include "migration/vmstate.h"
 #include "requester-internal.h"
 #include "trace.h"
 
@@ -19,6 +24,7 @@ struct PCIePri {
     PCIeRequester *r;
     PCIeRequest *group[PRGI_MAX];   /* what a PRG index stands for */
     bool busy[PRGI_MAX];            /* a response is owed */
+    uint32_t pasid[PRGI_MAX];       /* for this PASID, where busy */
     uint32_t outstanding;
     uint16_t next;
     QEMUTimer *retry;               /* the IOMMU's queue was full */
@@ -43,8 +49,7 @@ static void pri_response(IOMMUPRINotifier *n, IOMMUPRIResponse *resp)
         return;
     }
     req = pri->group[prgi];
-    if (req && p->pasid != PCI_NO_PASID &&
-        p->pasid != pcie_request_pasid(req)) {
+    if (p->pasid != PCI_NO_PASID && p->pasid != pri->pasid[prgi]) {
         return;
     }
     pri->busy[prgi] = false;
@@ -98,6 +103,7 @@ static bool pri_send(PCIeRequester *r, PCIeRequest *req)
     pri->next = (pri->next + 1) % PRGI_MAX;
 
     pri->busy[prgi] = true;
+    pri->pasid[prgi] = pcie_request_pasid(req);
     pri->group[prgi] = req;
     pri->outstanding++;
     req->prgi = prgi;
@@ -232,3 +238,75 @@ void pcie_pri_requester_exit(PCIeRequester *r)
     g_free(r->pri);
     r->pri = NULL;
 }
+
+/* Migration */
+
+static bool pri_needed(void *opaque)
+{
+    PCIeRequester *r = opaque;
+
+    return r->pri->outstanding || r->pri->next;
+}
+
+static int pri_post_load(void *opaque, int version_id)
+{
+    PCIeRequester *r = opaque;
+    struct PCIePri *pri = r->pri;
+
+    pri->next %= PRGI_MAX;
+    pri->outstanding = 0;
+    for (unsigned i = 0; i < PRGI_MAX; i++) {
+        pri->group[i] = NULL;
+        if (!pri->busy[i]) {
+            continue;
+        }
+        if (pri->pasid[i] != PCI_NO_PASID && pri->pasid[i] >> 20) {
+            return -EINVAL;
+        }
+        if (!pcie_pri_enabled(r->dev) || !pri_register(r, pri->pasid[i])) {
+            pri->busy[i] = false;
+            continue;
+        }
+        pri_register(r, PCI_NO_PASID);
+        pri->outstanding++;
+    }
+    return 0;
+}
+
+static const VMStateDescription vmstate_pcie_pri_state = {
+    .name = "pcie-requester/pri/state",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_BOOL_ARRAY(busy, struct PCIePri, PRGI_MAX),
+        VMSTATE_UINT32_ARRAY(pasid, struct PCIePri, PRGI_MAX),
+        VMSTATE_UINT16(next, struct PCIePri),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+static const VMStateDescription vmstate_pcie_pri = {
+    .name = "pcie-requester/pri",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = pri_needed,
+    .post_load = pri_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_POINTER(pri, PCIeRequester, vmstate_pcie_pri_state,
+                               struct PCIePri),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+const VMStateDescription vmstate_pcie_requester = {
+    .name = "pcie-requester",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_END_OF_LIST()
+    },
+    .subsections = (const VMStateDescription * const []) {
+        &vmstate_pcie_pri,
+        NULL
+    }
+};

@@ -407,6 +407,8 @@ static const VMStateDescription vmstate_mlx5_pci = {
     /* Objects come after what they name. */
     .fields = (const VMStateField[]) {
         VMSTATE_PCI_DEVICE(parent_obj, Mlx5Pci),
+        VMSTATE_STRUCT(requester, Mlx5Pci, 1, vmstate_pcie_requester,
+                       PCIeRequester),
         VMSTATE_MSIX(parent_obj, Mlx5Pci),
         VMSTATE_STRUCT(vsc, Mlx5Pci, 1, vmstate_mlx5_vsc, Mlx5Vsc),
         VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_dma, Mlx5Hca),

@@ -499,6 +499,8 @@ static const VMStateDescription vmstate_portal = {
     .post_load = portal_post_load,
     .fields = (const VMStateField[]) {
         VMSTATE_PCI_DEVICE(parent_obj, Mlx5Portal),
+        VMSTATE_STRUCT(requester, Mlx5Portal, 1, vmstate_pcie_requester,
+                       PCIeRequester),
         VMSTATE_UINT32(pasid, Mlx5Portal),
         VMSTATE_BOOL(latched, Mlx5Portal),
         VMSTATE_BOOL(unbound, Mlx5Portal),

@@ -13,6 +13,7 @@
 #include "mlx5-cq.h"
 #include "mlx5-devx.h"
 #include "mlx5-eq.h"
+#include "mlx5-faults.h"
 #include "mlx5-mcast.h"
 #include "mlx5-qp.h"
 #include "mlx5-res.h"
@@ -621,6 +622,30 @@ static int mlx5_qp_pre_load(void *opaque)
     return 0;
 }
 
+static bool mlx5_qp_faults_needed(void *opaque)
+{
+    return ((Mlx5Qp *)opaque)->faults;
+}
+
+static int mlx5_qp_faults_pre_load(void *opaque)
+{
+    ((Mlx5Qp *)opaque)->faults = g_new0(Mlx5FaultStats, 1);
+    return 0;
+}
+
+static const VMStateDescription vmstate_mlx5_qp_faults = {
+    .name = "mlx5/qp/faults",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = mlx5_qp_faults_needed,
+    .pre_load = mlx5_qp_faults_pre_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_POINTER(faults, Mlx5Qp, vmstate_mlx5_faults,
+                               Mlx5FaultStats),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
 static const VMStateDescription vmstate_mlx5_qp = {
     .name = "mlx5/qp",
     .version_id = 1,
@@ -650,6 +675,10 @@ static const VMStateDescription vmstate_mlx5_qp = {
         VMSTATE_STRUCT_VARRAY_ALLOC(op, Mlx5Qp, nops, 1, vmstate_mlx5_op,
                                     Mlx5Op),
         VMSTATE_END_OF_LIST()
+    },
+    .subsections = (const VMStateDescription * const []) {
+        &vmstate_mlx5_qp_faults,
+        NULL
     }
 };
 

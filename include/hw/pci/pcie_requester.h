@@ -169,4 +169,10 @@ PCIeRequesterResult pcie_requester_rw(PCIeRequester *r, PCIeRequest *req,
                                       uint64_t addr, void *buf, uint64_t len,
                                       bool is_write, uint64_t *done);
 
+/*
+ * Migration: a field of the device's state, after the PCI device's own. What
+ * is pending does not move: the device issues it again.
+ */
+extern const VMStateDescription vmstate_pcie_requester;
+
 #endif

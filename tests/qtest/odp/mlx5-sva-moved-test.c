@@ -5,6 +5,8 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "qemu/osdep.h"
+#include "qobject/qdict.h"
+#include "qobject/qlist.h"
 #include "mlx5-sva.h"
 
 enum { N = 64 };
@@ -43,8 +45,8 @@ static void begin(Sva *s, QMlx5Qp **qp, uint32_t key)
     g_assert_cmpuint(sva_count(s, 0, SVA_PENDING), ==, N);
 }
 
-/* Takes what the N accesses have asked for; the pages, answers in @how. */
-static void answer(Sva *s, uint64_t *page, bool pri, bool serve)
+/* Takes what the N accesses have asked for; maps and answers, or keeps @tag. */
+static void answer(Sva *s, uint64_t *page, bool pri, bool serve, uint16_t *tag)
 {
     struct {
         uint64_t va;
@@ -76,6 +78,9 @@ static void answer(Sva *s, uint64_t *page, bool pri, bool serve)
         g_assert_false(seen[n]);
         seen[n] = true;
         asked[i].va = va;
+        if (tag) {
+            tag[i] = asked[i].tag;
+        }
     }
     for (int i = 0; serve && i < N; i++) {
         page[(asked[i].va - SVA_VA) / 4096] = sva_map(s, 0, asked[i].va);
@@ -87,6 +92,24 @@ static void answer(Sva *s, uint64_t *page, bool pri, bool serve)
     }
 }
 
+/* Accesses of all queue pairs that have waited or wait */
+static unsigned qp_waits(Sva *s)
+{
+    QDict *r = qtest_qmp_assert_success_ref(
+        s->t.qts, "{ 'execute': 'qom-get', 'arguments': { 'path': %s, "
+        "'property': 'fault-counters' } }", "/machine/peripheral/hca0");
+    unsigned n = 0;
+    QListEntry *e;
+
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(r, "qps"), e) {
+        QDict *qp = qobject_to(QDict, qlist_entry_obj(e));
+
+        n += qdict_get_int(qp, "stalls") + qdict_get_int(qp, "page-requests");
+    }
+    qobject_unref(r);
+    return n;
+}
+
 static void test_moved(gconstpointer opaque)
 {
     int p = GPOINTER_TO_INT(opaque);
@@ -95,18 +118,30 @@ static void test_moved(gconstpointer opaque)
     uint32_t key = sva_key(s, 0), key1 = sva_key(s, 1);
     QMlx5Qp *qp[N];
     uint64_t page[N];
+    uint16_t tag[N];
 
     begin(s, qp, key);
-    answer(s, page, pri, false);
+    answer(s, page, pri, false, tag);
+    g_assert_cmpuint(qp_waits(s), ==, N);
     sva_migrate(s, path[p].props);
     qmlx5_settle(s->d);
+    g_assert_cmpuint(qp_waits(s), ==, 2 * N);
     g_assert_cmphex(sva_r(s, 0, SVA_REG_PASID), ==, SVA_PASID | SVA_VALID);
     g_assert_cmpuint(sva_r(s, 0, SVA_NKEYS), ==, 1);
     g_assert_cmpuint(sva_r(s, 1, SVA_NKEYS), ==, 1);
     g_assert_cmpuint(sva_count(s, 0, SVA_PENDING), ==, N);
     g_assert_cmpuint(sva_count(s, 0, pri ? SVA_PAGE_REQUESTS : SVA_STALLS), ==,
                      2 * N);
-    answer(s, page, pri, true);
+    if (pri) {
+        /* Credits of the source's requests; their failures hit nobody. */
+        g_assert_cmpuint(sva_count(s, 0, SVA_PRGS), ==, N);
+        for (int i = 0; i < N; i++) {
+            sva_respond(s, 0, tag[i], 0);
+        }
+        g_assert_cmpuint(sva_count(s, 0, SVA_PENDING), ==, N);
+        g_assert_cmpuint(sva_count(s, 0, SVA_DENIED), ==, 0);
+    }
+    answer(s, page, pri, true, NULL);
     for (int i = 0; i < N; i++) {
         qmlx5_cq_expect(qp[i]->a.scq, QMLX5_CQE_REQ);
         if (i & 1) {
@@ -165,7 +200,7 @@ static void test_reset(gconstpointer opaque)
             }
         }
         if (how != 2) {
-            answer(s, page, path[p].how & SVA_PRI, true);
+            answer(s, page, path[p].how & SVA_PRI, true, NULL);
         }
         sva_stop(s);
     }
