@@ -52,6 +52,15 @@ HARMLESS = re.compile(
     r'|error reporting|EDAC|Failed to (create|find) .*(cpufreq|devfreq)'
     r'|mlx5_core .*: (firmware version|mlx5_pci_vsc_init)', re.I)
 
+FLAWS = TOP / 'tests/kernel-flaws.txt'
+
+#: Begins and ends a report of the kernel.
+REPORT = re.compile(r'cut here|Unable to handle|kernel BUG at|Internal error'
+                    r'|general protection|BUG: ')
+REPORT_END = re.compile(r'end trace')
+LONGEST = 150
+LONGEST = 150
+
 
 #: Shell script: waits for two network cards with the MAC addresses
 #: 52:54:00:00:00:01 and 02, gives each a network namespace, and sends the file
@@ -113,6 +122,45 @@ def has_device(name, binary=None):
     text = output([binary or build.emulator('aarch64'), '-machine', 'none',
                    '-device', 'help'])
     return f'name "{name}"' in text
+
+
+def known_flaws(text=None):
+    """{name: {'kernel', 'log', 'test'}} of tests/kernel-flaws.txt."""
+    found = {}
+    flaw = None
+    for line in (text or FLAWS.read_text()).splitlines():
+        if not line.strip() or line.startswith('#'):
+            continue
+        key, _, value = line.partition(': ')
+        if key == 'flaw':
+            flaw = found[value] = {}
+        else:
+            flaw[key] = value
+    return found
+
+
+def without_flaws(lines, names):
+    """(lines of a kernel log that are in no report of these known flaws,
+    {name: reports})."""
+    patterns = {n: re.compile(known_flaws()[n]['log']) for n in names}
+    met = dict.fromkeys(names, 0)
+    rest = []
+    while lines:
+        if not REPORT.search(lines[0]):
+            rest.append(lines[0])
+            lines = lines[1:]
+            continue
+        end = next((i for i, li in enumerate(lines[:LONGEST])
+                    if REPORT_END.search(li)), 0) + 1
+        report = '\n'.join(lines[:end])
+        name = next((n for n, p in patterns.items() if p.search(report)),
+                    None)
+        if name:
+            met[name] += 1
+        else:
+            rest += lines[:end]
+        lines = lines[end:]
+    return rest, met
 
 
 class Qmp:
@@ -188,9 +236,10 @@ class TestGuest(machine.Guest):
             raise AssertionError(f'status {status} from: {script}\n{text}')
         return text
 
-    def bad_log_lines(self, allow=None):
+    def bad_log_lines(self, allow=None, flaws=()):
         """Lines of the kernel's log, since the last call, that no test
-        should cause. allow: a pattern of those that this one may."""
+        should cause. allow: a pattern of those that this one may; flaws: known
+        ones of the kernel whose reports it may."""
         lines = self.sh('dmesg').splitlines()
         # The log is a ring: find where we were by the last line seen.
         new = lines
@@ -198,6 +247,11 @@ class TestGuest(machine.Guest):
             new = lines[lines.index(self.log_seen) + 1:]
         if lines:
             self.log_seen = lines[-1]
+        new, met = without_flaws(new, flaws)
+        for name, count in met.items():
+            if count:
+                print(f'# known flaw of the kernel: {name}, {count} times',
+                      flush=True)
         return [li for li in new if BAD_LINES.search(li)
                 and not HARMLESS.search(li)
                 and not (allow and re.search(allow, li))]
@@ -255,6 +309,8 @@ class GuestTest(unittest.TestCase):
     reboot = False
     #: Kernel log lines that tests of this class may cause.
     allow_log = None
+    #: Known flaws of the kernel (tests/kernel-flaws.txt) that they may meet.
+    flaws = ()
     guest = None
 
     @classmethod
@@ -289,7 +345,7 @@ class GuestTest(unittest.TestCase):
     def tearDown(self):
         if self.guest.proc.poll() is not None:
             return
-        bad = self.guest.bad_log_lines(self.allow_log)
+        bad = self.guest.bad_log_lines(self.allow_log, self.flaws)
         self.assertEqual(bad, [], 'the kernel complained:\n'
                          + '\n'.join(bad))
 

@@ -1,22 +1,48 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-# odp: long minutes=10 kernel=sva
+# odp: minutes=6 kernel=sva
 """Shared virtual addressing behind the SMMUv3, which stalls what is absent:
 with and without ATS."""
 
+import re
+
 import odptest
-from svatest import Keys, Sva
+from svatest import Keys, Lives, Sva, Tests
 
 
-class Stall(Sva, odptest.GuestTest):
+class Stall(Tests, odptest.GuestTest):
     """Path 1: the SMMU suspends an untranslated access."""
     portal_options = ',x-portal-no-ats=on'
 
 
-class Ats(Sva, Keys, odptest.GuestTest):
+class Ats(Tests, Keys, odptest.GuestTest):
     """Path 2: ATS on top; what it does not grant is asked untranslated."""
     smmu = (*Sva.smmu, 'ats=on')
     ats = True
+
+
+class Kill(Lives, Sva, odptest.GuestTest):
+    """Owners that go, in mid-fault too."""
+    flaws = ('iopf-removal', 'late-release')
+
+    def test_owner(self):
+        """Their keys are worth nothing, under the next owner with the same
+        PASID neither."""
+        iters = 1000 if odptest.LONG else 4
+        out = self.odp('owner', '--iters', iters, seconds=3600)
+        reused = int(re.search(r'PASIDs reused: (\d+)', out)[1])
+        self.assertGreaterEqual(reused, iters * 9 // 10)
+
+    def test_kill(self):
+        self.many('kill', 1000 if odptest.LONG else 20)
+
+
+class Unbind(Lives, Sva, odptest.GuestTest):
+    """The driver taken away in mid-fault."""
+    flaws = ('unbind-keeps-pasid', *Kill.flaws)
+
+    def test_unbind(self):
+        self.many('unbind', 200 if odptest.LONG else 6)
 
 
 odptest.main(__name__)

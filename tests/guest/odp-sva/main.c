@@ -19,8 +19,11 @@ static const struct {
     { "traffic", mode_traffic, "random requests on memory of all kinds" },
     { "count", mode_count, "faults = distinct absent pages, exactly" },
     { "perm", mode_perm, "what must be refused, and how" },
+    { "owner", mode_owner, "keys whose portal or process has gone" },
     { "isolate", mode_isolate, "attempts to reach another process" },
     { "kill", mode_kill, "owners killed in mid-fault" },
+    { "unbind", mode_unbind, "the driver taken away in mid-fault" },
+    { "bench", mode_bench, "what faults cost, beside pinned memory" },
     { "limit", mode_limit, "a buffer that does not fit into memory" },
 };
 

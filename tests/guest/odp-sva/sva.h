@@ -32,8 +32,11 @@ void *fresh(size_t len);
 int mode_traffic(const struct options *opt);
 int mode_count(const struct options *opt);
 int mode_perm(const struct options *opt);
+int mode_owner(const struct options *opt);
 int mode_isolate(const struct options *opt);
 int mode_kill(const struct options *opt);
+int mode_unbind(const struct options *opt);
+int mode_bench(const struct options *opt);
 int mode_limit(const struct options *opt);
 
 #endif
