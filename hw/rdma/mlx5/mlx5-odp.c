@@ -279,6 +279,10 @@ bool mlx5_odp_fault(Mlx5Hca *h, const Mlx5FaultInfo *info, Mlx5Waiter *w)
         QTAILQ_INSERT_TAIL(&s->all, f, next);
         mlx5_fault_index(s, f);
     }
+    if (!w->counted) {
+        w->counted = true;
+        s->stats.operations++;
+    }
     w->token = f->token;
     QLIST_INSERT_HEAD(&f->waiters, w, next);
     mlx5_odp_post(h);
@@ -381,6 +385,8 @@ static void mlx5_odp_add_properties(Mlx5Hca *h)
     Mlx5OdpStats *st = &h->odp->stats;
     Object *o = OBJECT(h->dev);
 
+    object_property_add_uint64_ptr(o, "odp-operations", &st->operations,
+                                   OBJ_PROP_FLAG_READ);
     object_property_add_uint64_ptr(o, "odp-faults", &st->faults,
                                    OBJ_PROP_FLAG_READ);
     object_property_add_uint64_ptr(o, "odp-joined", &st->joined,
@@ -398,8 +404,8 @@ static void mlx5_odp_add_properties(Mlx5Hca *h)
 static void mlx5_odp_del_properties(Mlx5Hca *h)
 {
     static const char *const names[] = {
-        "odp-faults", "odp-joined", "odp-resumed", "odp-failed",
-        "odp-pending", "odp-max-pending",
+        "odp-operations", "odp-faults", "odp-joined", "odp-resumed",
+        "odp-failed", "odp-pending", "odp-max-pending",
     };
 
     for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
@@ -513,6 +519,7 @@ static const VMStateDescription vmstate_mlx5_odp_state = {
         VMSTATE_UINT64(last_token, Mlx5OdpState),
         VMSTATE_QTAILQ_V(all, Mlx5OdpState, 1, vmstate_mlx5_fault, Mlx5Fault,
                          next),
+        VMSTATE_UINT64(stats.operations, Mlx5OdpState),
         VMSTATE_UINT64(stats.faults, Mlx5OdpState),
         VMSTATE_UINT64(stats.joined, Mlx5OdpState),
         VMSTATE_UINT64(stats.resumed, Mlx5OdpState),

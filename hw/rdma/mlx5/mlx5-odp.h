@@ -61,6 +61,7 @@ typedef struct Mlx5Waiter {
     uint64_t token;               /* of the fault waited for; 0: none */
     /* The fault is another's: try again, whatever its answer. */
     bool held;
+    bool counted;                 /* its operation is in Mlx5OdpStats */
     QLIST_ENTRY(Mlx5Waiter) next;
 } Mlx5Waiter;
 
@@ -79,6 +80,7 @@ void mlx5_odp_cancel(Mlx5Hca *h, Mlx5Waiter *w);
 bool mlx5_odp_reattach(Mlx5Hca *h, Mlx5Waiter *w);
 /* Counters for QMP, trace and tests. */
 typedef struct Mlx5OdpStats {
+    uint64_t operations;          /* that met an absent page, each once */
     uint64_t faults;              /* events raised */
     uint64_t joined;              /* waiters for a fault of others */
     uint64_t resumed, failed;     /* resumes without and with error */

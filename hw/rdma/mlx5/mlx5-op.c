@@ -738,6 +738,7 @@ const VMStateDescription vmstate_mlx5_op = {
         VMSTATE_INT64(wake_at, Mlx5Op),
         VMSTATE_UINT64(waiter.token, Mlx5Op),
         VMSTATE_BOOL(waiter.held, Mlx5Op),
+        VMSTATE_BOOL(waiter.counted, Mlx5Op),
         VMSTATE_BOOL(fault_remote, Mlx5Op),
         VMSTATE_BOOL(fault_failed, Mlx5Op),
         VMSTATE_BOOL(lost, Mlx5Op),

@@ -263,12 +263,16 @@ void hold_open(struct hold *h, size_t len, uint64_t seed)
 void hold_release(struct hold *h)
 {
     if (write(h->ctl, "r", 1) != 1) {
-        die_errno("telling the FUSE server");
+        die_errno("telling who holds the pages");
     }
 }
 
 void hold_close(struct hold *h)
 {
+    if (!h->pid) {
+        hold_close_uffd(h);
+        return;
+    }
     munmap(h->mem, h->len);
     close(h->ctl);
     waitpid(h->pid, NULL, 0);

@@ -52,12 +52,15 @@ static void usage(void)
            "  --no-implicit    no implicit MRs\n"
            "  --pending N      faults held at a time (64)\n"
            "  --release FILE   mode pending: release them when FILE exists "
-           "(at once)\n");
+           "(at once)\n"
+           "  --uffd           mode pending: held by userfaultfd, not by a "
+           "FUSE server\n"
+           "                   (Linux 7.3 and later)\n");
 }
 
 enum { O_DEV = 1000, O_GID, O_MODE, O_ITERS, O_THREADS, O_QPS, O_DEPTH, O_SGE,
        O_SEED, O_TIMEOUT, O_FAULTED, O_EVENTS, O_RC, O_NO_ODP, O_NO_IMPLICIT,
-       O_PENDING, O_RELEASE, O_HELP };
+       O_PENDING, O_RELEASE, O_UFFD, O_HELP };
 
 static const struct option longs[] = {
     { "dev", required_argument, NULL, O_DEV },
@@ -77,6 +80,7 @@ static const struct option longs[] = {
     { "no-implicit", no_argument, NULL, O_NO_IMPLICIT },
     { "pending", required_argument, NULL, O_PENDING },
     { "release", required_argument, NULL, O_RELEASE },
+    { "uffd", no_argument, NULL, O_UFFD },
     { "help", no_argument, NULL, O_HELP },
     { 0 }
 };
@@ -112,6 +116,7 @@ static void set_option(struct options *o, int c)
     case O_NO_IMPLICIT: o->no_implicit = true; break;
     case O_PENDING: o->pending = number("pending", 1, 256); break;
     case O_RELEASE: o->flag_file = optarg; break;
+    case O_UFFD: o->uffd = true; break;
     case O_HELP: usage(); exit(0);
     default: exit(2);
     }

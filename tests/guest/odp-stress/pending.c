@@ -163,7 +163,8 @@ int mode_pending(struct vdev *v, const struct options *opt)
         die("the device has no ODP");
     }
     t.page = sysconf(_SC_PAGESIZE);
-    hold_open(&t.hold, t.n * t.page, opt->seed);
+    (opt->uffd ? hold_open_uffd : hold_open)(&t.hold, t.n * t.page,
+                                             opt->seed);
     came = calloc(1, t.n);
     t.cq = ibv_create_cq(v->ctx, 2 * t.n, NULL, NULL, 0);
     t.qp = calloc(t.n, sizeof(*t.qp));
@@ -186,7 +187,7 @@ int mode_pending(struct vdev *v, const struct options *opt)
         die("operation %u completed on a page that nobody has brought: %s",
             (unsigned)wc.wr_id, ibv_wc_status_str(wc.status));
     }
-    printf("holding %u (%u pages asked of the file system)\n", t.n,
+    printf("holding %u (%u pages asked for)\n", t.n,
            t.hold.counts->waiting);
     while (opt->flag_file && access(opt->flag_file, F_OK)) {
         usleep(20000);

@@ -24,6 +24,7 @@ struct options {
     bool rc_only;
     bool no_odp;
     bool no_implicit;
+    bool uffd;
 };
 
 /* Modes: return 0 when all was right. */
