@@ -70,6 +70,8 @@ int smmuv3_cd_ipa_to_pa(SMMUv3State *s, SMMUTransCfg *cfg, dma_addr_t *addr,
 /* Features: id registers, properties, life cycle */
 bool smmuv3_features_check(SMMUv3State *s, Error **errp);
 void smmuv3_features_realize(SMMUv3State *s);
+/* QOM properties that show streams and stalls */
+void smmuv3_info_realize(SMMUv3State *s);
 void smmuv3_features_init_idregs(SMMUv3State *s);
 void smmuv3_features_reset(SMMUv3State *s);
 bool smmuv3_features_on(SMMUv3State *s);

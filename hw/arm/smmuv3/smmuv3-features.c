@@ -92,6 +92,7 @@ void smmuv3_features_realize(SMMUv3State *s)
     f->stalls = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     f->bh = qemu_bh_new(deferred_bh, s);
     f->inv_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, smmuv3_ats_timeout, s);
+    smmuv3_info_realize(s);
 }
 
 void smmuv3_features_init_idregs(SMMUv3State *s)

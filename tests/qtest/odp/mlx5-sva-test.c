@@ -377,6 +377,92 @@ static void test_function_0(void)
     sva_stop(s);
 }
 
+/* A text property of the machine's SMMU */
+static char *smmu_property(Sva *s, const char *property)
+{
+    QDict *rsp = qtest_qmp(s->t.qts, "{ 'execute': 'qom-list', 'arguments': "
+                           "{ 'path': '/machine/unattached' } }");
+    g_autofree char *path = NULL;
+    QListEntry *e;
+    char *text;
+
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(rsp, "return"), e) {
+        QDict *child = qobject_to(QDict, qlist_entry_obj(e));
+
+        if (!strcmp(qdict_get_str(child, "type"), "child<arm-smmuv3>")) {
+            path = g_strdup_printf("/machine/unattached/%s",
+                                   qdict_get_str(child, "name"));
+        }
+    }
+    qobject_unref(rsp);
+    g_assert_nonnull(path);
+    rsp = qtest_qmp(s->t.qts, "{ 'execute': 'qom-get', 'arguments': "
+                    "{ 'path': %s, 'property': %s } }", path, property);
+    text = g_strdup(qdict_get_str(rsp, "return"));
+    qobject_unref(rsp);
+    return text;
+}
+
+/*
+ * Software that gives two streams one table of context descriptors has made
+ * one tenant of two: a portal may latch the other's PASID, as on hardware.
+ * The SMMU's property "streams" tells of it.
+ */
+static void test_shared_cds(void)
+{
+    Sva *s = sva_start(SVA_ATS | SVA_STALL, "");
+    QMlx5Qp *qp = qmlx5_qp_self(s->d, QMLX5_RC);
+    g_autofree char *before = NULL, *after = NULL, *stalls = NULL;
+    g_autofree char *words = g_strdup_printf(
+        "SHARED with stream 0x%x\nstream 0x%x: stage 1, CD table 0x%" PRIx64
+        " for 4 substream bits, ATS, SHARED with stream 0x%x\n", sva_sid(1),
+        sva_sid(1), s->cds[0], sva_sid(0));
+    uint64_t page = sva_map(s, 0, VA);
+    uint32_t key;
+    SmmuEvent e;
+
+    before = smmu_property(s, "streams");
+    g_assert_null(strstr(before, "SHARED"));
+    g_assert_nonnull(strstr(before, "passes through"));
+    sva_w(s, 1, SVA_CONTROL, 1);
+    g_assert_cmpint(sva_latch(s, 1, SVA_PASID), ==, SVA_R_OK);
+    g_assert_cmpint(sva_make(s, 1, s->d->pd, SVA_ALL, &key), ==,
+                    SVA_R_UNBOUND);
+
+    ste_write(&s->t, sva_sid(1), &(Ste) {
+        .config = 5, .cd = s->cds[0], .s1cdmax = 4, .eats = 1,
+    });
+    CMD_CFGI_STE(&s->t, sva_sid(1));
+    CMD_SYNC(&s->t);
+    sva_w(s, 1, SVA_CONTROL, 1);
+    g_assert_cmpint(sva_latch(s, 1, SVA_PASID), ==, SVA_R_OK);
+    key = sva_key(s, 1);
+    fill(s, WRITE_TO, page);
+    post(s, qp, WRITE_TO, key, VA);
+    check(s, qp, WRITE_TO, page);
+    after = smmu_property(s, "streams");
+    if (!strstr(after, words)) {
+        g_test_message("%s", after);
+        g_test_fail();
+    }
+
+    post(s, qp, WRITE_TO, key, VA + 4096);
+    smmu_pop_event(&s->t, &e);
+    g_assert_cmphex(e.sid, ==, sva_sid(1));
+    g_assert_cmphex(e.ssid, ==, SVA_PASID);
+    g_assert_true(e.stall);
+    stalls = smmu_property(s, "stalls");
+    g_free(words);
+    words = g_strdup_printf("stream 0x%x: STAG 0x%x\n", sva_sid(1), e.stag);
+    g_assert_cmpstr(stalls, ==, words);
+    CMD_RESUME(&s->t, sva_sid(1), e.stag, RESUME_ABORT);
+    refused(s, qp, WRITE_TO);
+    g_free(stalls);
+    stalls = smmu_property(s, "stalls");
+    g_assert_cmpstr(stalls, ==, "");
+    sva_stop(s);
+}
+
 /* fault-retries, max-faults-per-key, max-faults-per-pasid */
 static void test_limits(void)
 {
@@ -433,5 +519,6 @@ int main(int argc, char **argv)
     qtest_add_func("/mlx5-sva/long", test_long);
     qtest_add_func("/mlx5-sva/limits", test_limits);
     qtest_add_func("/mlx5-sva/function-0", test_function_0);
+    qtest_add_func("/mlx5-sva/shared-cds", test_shared_cds);
     return g_test_run();
 }
