@@ -21,7 +21,7 @@ TYPES = {'0': 'general', '2': 'ODP', '3': 'atomic', '0xf': 'device memory',
          '0x20': 'general 2'}
 SET = {'FIXED': 'no', 'SETTABLE': 'down from it', 'SET_FROM_0': 'up from 0',
        'SET_BITS': 'any of its bits'}
-WHEN = {'ALWAYS': '', 'ODP_ANY': 'odp=memory, transport',
+WHEN = {'ALWAYS': '', 'ATS': 'ats=on', 'ODP_ANY': 'odp=memory, transport',
         'ODP_MEMORY': 'odp=memory', 'ODP_TRANSPORT': 'odp=transport'}
 
 

@@ -121,6 +121,7 @@ const Mlx5CapRow mlx5_cap_rows[] = {
     MLX5_CAP(cmd_hca_cap, terminate_scatter_list_mkey, 0, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap, imaicl, 0, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap, pg, 0, ODP_ANY, FIXED, 1),
+    MLX5_CAP(cmd_hca_cap, ats, 0, ATS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap_2, umr_log_entity_size_5, 0x20, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap_2, max_mkey_log_entity_size_fixed_buffer, 0x20,
              ALWAYS, FIXED, 40),

@@ -14,6 +14,7 @@ enum Mlx5CapWhen {
     MLX5_CAP_ODP_ANY,             /* odp=memory or odp=transport */
     MLX5_CAP_ODP_MEMORY,
     MLX5_CAP_ODP_TRANSPORT,
+    MLX5_CAP_ATS,                 /* ats=on */
 };
 
 /* What SET_HCA_CAP does with the field. */

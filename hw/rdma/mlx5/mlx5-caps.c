@@ -62,6 +62,8 @@ static bool cap_applies(Mlx5Hca *h, const Mlx5CapRow *r)
         return !strcmp(odp, "memory");
     case MLX5_CAP_ODP_TRANSPORT:
         return !strcmp(odp, "transport");
+    case MLX5_CAP_ATS:
+        return h->conf.ats;
     default:
         return true;
     }

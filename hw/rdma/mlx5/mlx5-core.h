@@ -175,6 +175,7 @@ struct Mlx5Hca {
         uint32_t max_faults_per_key; /* that wait; 0: no limit */
         uint32_t max_faults_per_pasid; /* likewise */
         uint32_t fault_retries;   /* waits of one access after its first */
+        bool ats;                 /* function 0 has ATS, keys may ask for it */
     } conf;
 };
 

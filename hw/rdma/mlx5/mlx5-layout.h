@@ -45,6 +45,7 @@
     X(attach_to_mcg_in, multicast_gid, 0x80, 128) \
     X(attach_to_mcg_in, qpn, 0x48, 24) \
     X(cmd_hca_cap, atomic, 0x21e, 1) \
+    X(cmd_hca_cap, ats, 0x461, 1) \
     X(cmd_hca_cap, bf, 0x260, 1) \
     X(cmd_hca_cap, cmdif_checksum, 0x210, 2) \
     X(cmd_hca_cap, cq_moderation, 0x222, 1) \
@@ -262,6 +263,7 @@
     X(mkc, log_page_size, 0x1da, 6) \
     X(mkc, lr, 0x15, 1) \
     X(mkc, lw, 0x14, 1) \
+    X(mkc, ma_translation_mode, 0x1a, 2) \
     X(mkc, mkey_7_0, 0x38, 8) \
     X(mkc, pd, 0x68, 24) \
     X(mkc, qpn, 0x20, 24) \

@@ -66,7 +66,7 @@ struct Mlx5Pci {
     Mlx5Vsc vsc;
     MemoryRegion bar, iseg, uars;
     char *link;                   /* properties: link layer, ... */
-    bool ats, pri;                /* ... capabilities of function 0, ... */
+    bool pri;                     /* ... capability of function 0, ... */
     uint8_t portals;              /* ... SVA portals */
     Mlx5PortalConf portal_conf;
 };
@@ -155,7 +155,7 @@ static bool mlx5_pci_check_properties(Mlx5Pci *s, Error **errp)
                    "odp=transport", h->conf.odp);
         return false;
     }
-    if (s->pri && !s->ats) {
+    if (s->pri && !s->hca.conf.ats) {
         error_setg(errp, "pri=on needs ats=on: pages are asked for where a "
                    "translation request found none");
         return false;
@@ -217,7 +217,7 @@ static void mlx5_pci_init_ext_capabilities(Mlx5Pci *s)
     PCIDevice *pdev = PCI_DEVICE(s);
 
     pcie_dev_ser_num_init(pdev, CAP_SERIAL, s->hca.port.sys_guid);
-    if (s->ats) {
+    if (s->hca.conf.ats) {
         pcie_ats_init(pdev, CAP_ATS, true);
     }
     if (s->pri) {
@@ -386,7 +386,7 @@ static const Property mlx5_pci_properties[] = {
     DEFINE_PROP_STRING("odp", Mlx5Pci, hca.conf.odp),
     DEFINE_PROP_SIZE("xlt-limit", Mlx5Pci, hca.conf.xlt_limit, 1 * GiB),
     DEFINE_PROP_UINT32("num-vectors", Mlx5Pci, hca.num_vectors, 16),
-    DEFINE_PROP_BOOL("ats", Mlx5Pci, ats, false),
+    DEFINE_PROP_BOOL("ats", Mlx5Pci, hca.conf.ats, false),
     DEFINE_PROP_BOOL("pri", Mlx5Pci, pri, false),
     DEFINE_PROP_UINT32("max-faults-per-key", Mlx5Pci,
                        hca.conf.max_faults_per_key, 0),

@@ -402,7 +402,7 @@ typedef struct QMlx5MkeyAttr {
     uint8_t mode;                 /* 0 PA, 1 MTT, 2 KLM, 3 KSM */
     uint32_t pd, access, qpn;
     uint64_t va, len;
-    bool length64, free, umr, en_rinval, pg_access;
+    bool length64, free, umr, en_rinval, pg_access, ats;
     uint8_t log_page;
     uint32_t entries;             /* MTTs, KLMs or KSMs */
     const uint64_t *list;         /* MTT, or pairs as KLM {bc<<32|key, va} */

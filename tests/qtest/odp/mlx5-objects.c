@@ -294,6 +294,7 @@ uint8_t qmlx5_mkey_cmd(QMlx5 *d, const QMlx5MkeyAttr *a, uint32_t *key)
     MLX5_SET(mkc, mkc, free, a->free);
     MLX5_SET(mkc, mkc, umr_en, a->umr);
     MLX5_SET(mkc, mkc, en_rinval, a->en_rinval);
+    MLX5_SET(mkc, mkc, ma_translation_mode, a->ats);
     MLX5_SET(mkc, mkc, access_mode_1_0, a->mode & 3);
     MLX5_SET(mkc, mkc, access_mode_4_2, a->mode >> 2);
     MLX5_SET(mkc, mkc, lr, !!(a->access & QMLX5_LR));

@@ -1,6 +1,6 @@
 /*
- * QTest: 64 accesses that wait, by each fault path, when the machine moves
- * or the device resets
+ * QTest: 64 accesses that wait, by each fault path, when the machine moves,
+ * the device resets or is pulled out
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -206,6 +206,25 @@ static void test_reset(gconstpointer opaque)
     }
 }
 
+/* The HCA is pulled out with all of them waiting; answers come late. */
+static void test_unplug(gconstpointer opaque)
+{
+    int p = GPOINTER_TO_INT(opaque);
+    Sva *s = sva_start(path[p].how | SVA_PORT, path[p].props);
+    QMlx5Qp *qp[N];
+    uint64_t page[N];
+
+    begin(s, qp, sva_key(s, 0));
+    sva_unplug(s);
+    answer(s, page, path[p].how & SVA_PRI, true, NULL);
+    for (int i = 0; i < 20; i++) {
+        qtest_clock_step(s->t.qts, 100 * 1000 * 1000);
+    }
+    CMD_CFGI_ALL(&s->t);
+    CMD_SYNC(&s->t);
+    sva_stop(s);
+}
+
 /* The machine ends with all of them waiting. */
 static void test_quit(gconstpointer opaque)
 {
@@ -228,6 +247,12 @@ int main(int argc, char **argv)
         g_autofree char *quit = g_strdup_printf("/mlx5-sva/quit/%s",
                                                 path[i].name);
 
+        if (qtest_has_device("pcie-root-port")) {
+            g_autofree char *unplug = g_strdup_printf("/mlx5-sva/unplug/%s",
+                                                      path[i].name);
+
+            qtest_add_data_func(unplug, GINT_TO_POINTER(i), test_unplug);
+        }
         qtest_add_data_func(moved, GINT_TO_POINTER(i), test_moved);
         qtest_add_data_func(reset, GINT_TO_POINTER(i), test_reset);
         qtest_add_data_func(quit, GINT_TO_POINTER(i), test_quit);

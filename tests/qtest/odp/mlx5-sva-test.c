@@ -377,6 +377,65 @@ static void test_function_0(void)
     sva_stop(s);
 }
 
+/*
+ * mlx5's own keys with translated requests (mlx5_ib: a dma-buf with relaxed
+ * ordering), through function 0's ATC.
+ */
+static void test_ats_key(void)
+{
+    const uint32_t sid = QMLX5_SLOT << 3;
+    const uint64_t va = 0x80000000ull;
+    Sva *s = sva_start(SVA_ATS | SVA_STALL, ",ats=on");
+    QMlx5Qp *qp = qmlx5_qp_self(s->d, QMLX5_RC);
+    uint64_t cds = smmu_pages(&s->t, 1), root = smmu_pages(&s->t, 1);
+    uint64_t page = smmu_pages(&s->t, 1), list[2] = { va };
+    QMlx5MkeyAttr a = {
+        .mode = 1, .pd = s->d->pd, .access = QMLX5_ALL, .va = 0x5000,
+        .len = 4096, .log_page = 12, .entries = 1, .list = list, .nlist = 1,
+        .ats = true,
+    };
+    unsigned at = 0x100, hits;
+    uint8_t cap[4096];
+    uint32_t key;
+
+    qmlx5_query_cap(s->d, 0, true, cap);
+    g_assert_cmpuint(MLX5_GET(cap, cmd_hca_cap, ats), ==, 1);
+
+    /* function 0 is the one before portal 0 */
+    while ((qtest_readl(s->t.qts, sva_ecam(s, -1, at)) & 0xffff) !=
+           PCI_EXT_CAP_ID_ATS) {
+        at = qtest_readl(s->t.qts, sva_ecam(s, -1, at)) >> 20;
+        g_assert_cmphex(at, !=, 0);
+    }
+    qtest_writeq(s->t.qts, root + 8, VIRT_RAM | PTE_AF | PTE_EL0 | PTE_V);
+    pt_map(&s->t, root, va, page, PTE_RW_EL0);
+    cd_write(&s->t, cds, &(Cd) { .ttb = root, .asid = 9, .s = true });
+    ste_write(&s->t, sid, &(Ste) { .config = 5, .cd = cds, .eats = 1 });
+    CMD_CFGI_STE(&s->t, sid);
+    CMD_SYNC(&s->t);
+    qtest_writew(s->t.qts, sva_ecam(s, -1, at + PCI_ATS_CTRL),
+                 PCI_ATS_CTRL_ENABLE);
+
+    key = qmlx5_mkey_new(s->d, &a);
+    qmlx5_fill(s->d, s->buf, 64, 1);
+    qmlx5_post_rdma(qp, QMLX5_OP_WRITE, s->all, s->buf, 64, key, 0x5040);
+    qmlx5_cq_expect(qp->a.scq, QMLX5_CQE_REQ);
+    qmlx5_expect(s->d, page + 0x40, 64, 1);
+    hits = qom_counter(s, "functions", "atc-hits");
+    g_assert_cmpuint(qom_counter(s, "functions", "atc-misses"), >, 0);
+    qmlx5_post_rdma(qp, QMLX5_OP_READ, s->all, s->buf + 4096, 64, key, 0x5040);
+    qmlx5_cq_expect(qp->a.scq, QMLX5_CQE_REQ);
+    qmlx5_expect(s->d, s->buf + 4096, 64, 1);
+    g_assert_cmpuint(qom_counter(s, "functions", "atc-hits"), >, hits);
+    g_assert_cmpuint(smmu_events(&s->t), ==, 0);
+    sva_stop(s);
+
+    s = sva_start(SVA_ATS, "");
+    qmlx5_query_cap(s->d, 0, true, cap);
+    g_assert_cmpuint(MLX5_GET(cap, cmd_hca_cap, ats), ==, 0);
+    sva_stop(s);
+}
+
 /* A text property of the machine's SMMU */
 static char *smmu_property(Sva *s, const char *property)
 {
@@ -520,5 +579,6 @@ int main(int argc, char **argv)
     qtest_add_func("/mlx5-sva/limits", test_limits);
     qtest_add_func("/mlx5-sva/function-0", test_function_0);
     qtest_add_func("/mlx5-sva/shared-cds", test_shared_cds);
+    qtest_add_func("/mlx5-sva/ats-key", test_ats_key);
     return g_test_run();
 }

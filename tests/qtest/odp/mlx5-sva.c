@@ -7,14 +7,68 @@
 #include "qobject/qdict.h"
 #include "mlx5-sva.h"
 
+enum { PORT_SLOT = 3, STRTAB_LOG2 = 9 };
+
+uint32_t sva_first_sid;
+
+static unsigned sva_slot(unsigned how)
+{
+    return how & SVA_PORT ? 0 : QMLX5_SLOT;
+}
+
 static char *sva_args(unsigned how, const char *props)
 {
     return g_strdup_printf(
         "-machine iommu=smmuv3,smmuv3.ssidsize=8,smmuv3.stall-model=stall,"
-        "smmuv3.ats=%s,smmuv3.pri=%s "
-        "-device mlx5-hca,id=hca0,addr=0x%x,sva-portals=%u%s",
+        "smmuv3.ats=%s,smmuv3.pri=%s %s"
+        "-device mlx5-hca,id=hca0,%saddr=0x%x,sva-portals=%u%s",
         how & SVA_ATS ? "on" : "off", how & SVA_PRI ? "on" : "off",
-        QMLX5_SLOT, SVA_PORTALS, props);
+        how & SVA_PORT ? "-device pcie-root-port,id=rp,addr=0x3 " : "",
+        how & SVA_PORT ? "bus=rp," : "", sva_slot(how), SVA_PORTALS, props);
+}
+
+static uint64_t port_at(Sva *s, unsigned off)
+{
+    return s->h->gbus.ecam_alloc_ptr + (QPCI_DEVFN(PORT_SLOT, 0) << 12) + off;
+}
+
+/* Bus 1 behind it, with all of the window that libqos hands out. */
+static void port_open(Sva *s)
+{
+    QPCIDevice *port = qpci_device_find(&s->h->gbus.bus,
+                                        QPCI_DEVFN(PORT_SLOT, 0));
+
+    g_assert_nonnull(port);
+    s->port_exp = qpci_find_capability(port, PCI_CAP_ID_EXP, 0);
+    g_free(port);
+    qtest_writel(s->h->qts, port_at(s, PCI_PRIMARY_BUS), 0x00010100);
+    qtest_writel(s->h->qts, port_at(s, PCI_MEMORY_BASE), 0x2ef01000);
+    qtest_writew(s->h->qts, port_at(s, PCI_COMMAND),
+                 PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
+    s->h->gbus.ecam_alloc_ptr += 1 << 20;
+}
+
+void sva_unplug(Sva *s)
+{
+    s->h->gbus.ecam_alloc_ptr -= 1 << 20;
+    qtest_qmp_assert_success(s->t.qts, "{ 'execute': 'device_del', "
+                             "'arguments': { 'id': 'hca0' } }");
+    /* Power and both indicators off. */
+    qtest_writew(s->t.qts, port_at(s, s->port_exp + PCI_EXP_SLTCTL), 0x07c0);
+    qtest_qmp_eventwait(s->t.qts, "DEVICE_DELETED");
+}
+
+/* StreamIDs of bus 1, too */
+static void larger_strtab(Sva *s)
+{
+    uint32_t cr0 = smmu_r(&s->t, SMMU_CR0);
+    uint64_t bytes = 64 << STRTAB_LOG2;
+
+    smmu_w(&s->t, SMMU_CR0, 0);
+    s->t.strtab = (smmu_pages(&s->t, 2 * bytes / 4096) + bytes - 1) & -bytes;
+    smmu_wq(&s->t, SMMU_STRTAB_BASE, s->t.strtab);
+    smmu_w(&s->t, SMMU_STRTAB_BASE_CFG, STRTAB_LOG2);
+    smmu_w(&s->t, SMMU_CR0, cr0);
 }
 
 static void sva_find_portals(Sva *s)
@@ -22,7 +76,7 @@ static void sva_find_portals(Sva *s)
     for (int i = 0; i < SVA_PORTALS; i++) {
         g_free(s->portal[i]);
         s->portal[i] = qpci_device_find(&s->h->gbus.bus,
-                                        QPCI_DEVFN(QMLX5_SLOT, i + 1));
+                                        QPCI_DEVFN(sva_slot(s->how), i + 1));
         g_assert_nonnull(s->portal[i]);
     }
 }
@@ -34,7 +88,11 @@ Sva *sva_start(unsigned how, const char *props)
 
     s->how = how;
     s->h = qmlx5_host(args);
-    s->d = qmlx5_open(s->h, QMLX5_SLOT);
+    sva_first_sid = how & SVA_PORT ? 0x100 : QMLX5_SLOT << 3;
+    if (how & SVA_PORT) {
+        port_open(s);
+    }
+    s->d = qmlx5_open(s->h, sva_slot(how));
     qmlx5_enable_pci(s->d);
     qmlx5_cmdq_init(s->d);
     qmlx5_bring_up(s->d);
@@ -46,8 +104,11 @@ Sva *sva_start(unsigned how, const char *props)
     smmu_setup_sized(&s->t, 7, 7, CR0_SMMUEN | CR0_EVENTQEN | CR0_CMDQEN |
                      (how & SVA_ATS ? CR0_ATSCHK : 0) |
                      (how & SVA_PRI ? CR0_PRIQEN : 0));
+    if (how & SVA_PORT) {
+        larger_strtab(s);
+    }
     /* the HCA itself is passed through */
-    ste_write(&s->t, QMLX5_SLOT << 3, &(Ste) { .config = 4 });
+    ste_write(&s->t, sva_first_sid, &(Ste) { .config = 4 });
     sva_find_portals(s);
     for (int i = 0; i < SVA_PORTALS; i++) {
         s->bar[i] = qpci_iomap(s->portal[i], 0, NULL);

@@ -50,6 +50,7 @@ enum {
     SVA_STALL = 1,                /* CDs stall */
     SVA_ATS = 2,                  /* enabled in SMMU and portals */
     SVA_PRI = 4,
+    SVA_PORT = 8,                 /* the HCA is on bus 1, in a root port */
 };
 
 typedef struct Sva {
@@ -57,6 +58,7 @@ typedef struct Sva {
     QMlx5 *d;
     SmmuTest t;
     unsigned how;
+    uint8_t port_exp;             /* SVA_PORT: its PCI Express capability */
     QPCIDevice *portal[SVA_PORTALS];
     QPCIBar bar[SVA_PORTALS];
     uint64_t cds[SVA_PORTALS], root[SVA_PORTALS];
@@ -68,12 +70,17 @@ typedef struct Sva {
 /* Machine, HCA that is up, SMMU, portals whose PASIDs have empty tables. */
 Sva *sva_start(unsigned how, const char *props);
 void sva_stop(Sva *s);
+/* SVA_PORT: the guest lets the HCA be pulled out; DEVICE_DELETED comes. */
+void sva_unplug(Sva *s);
 /* Moves the machine to another QEMU. */
 void sva_migrate(Sva *s, const char *props);
 
+/* StreamID of function 0 */
+extern uint32_t sva_first_sid;
+
 static inline uint32_t sva_sid(unsigned portal)
 {
-    return QMLX5_SLOT << 3 | (portal + 1);
+    return sva_first_sid + portal + 1;
 }
 
 static inline uint32_t sva_r(Sva *s, unsigned p, unsigned reg)
@@ -91,10 +98,10 @@ static inline uint64_t sva_count(Sva *s, unsigned p, unsigned counter)
     return qpci_io_readq(s->portal[p], s->bar[p], SVA_COUNTERS + counter);
 }
 
-/* Extended configuration space, which libqos does not reach */
+/* Extended configuration space, which libqos does not reach; -1: function 0 */
 static inline uint64_t sva_ecam(Sva *s, unsigned p, unsigned off)
 {
-    return s->h->gbus.ecam_alloc_ptr + (sva_sid(p) << 12) + off;
+    return s->h->gbus.ecam_alloc_ptr + ((sva_sid(p) & 0xff) << 12) + off;
 }
 
 SvaResult sva_command(Sva *s, unsigned p, unsigned command);
