@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A page-fault handler for a DMA master behind an MMU-500, in the manner of
+ * A page-fault handler for DMA masters behind an MMU-500, in the manner of
  * ExaNeSt's: the master's addresses are those of a process, nothing is pinned,
  * and a page is mapped when the master faults on it.
  *
- * The driver binds a PCI function (the PCIe exerciser), puts it in an
- * unmanaged domain and turns stalling on (SCTLR.CFCFG) in the context bank,
- * which Linux's arm-smmu leaves off. Whoever opens /dev/odp-stall and writes
- * "ADDRESS LENGTH" to it lends that range of its memory to the master. An MMU
+ * The driver binds PCI functions (the PCIe exerciser, SVA portals of the
+ * HCA), puts each in an unmanaged domain and turns stalling on (SCTLR.CFCFG) in
+ * its context bank, which Linux's arm-smmu leaves off. Whoever opens
+ * /dev/odp-stall-BUS:DEV.FN and writes "ADDRESS LENGTH" to it lends that range
+ * of its memory to the master; all of the address space will do. An MMU
  * interval notifier takes pages back when the process's mapping changes.
  *
  * A fault: arm-smmu's interrupt handler calls fault_handler(), which masks the
  * bank's interrupt (FSR.SS holds the line up until RESUME) and leaves the rest
- * to a worker, that may sleep: so one CPU is enough. The worker gets the page,
- * maps it, writes RESUME and unmasks. Each stall is one interrupt and one
- * turn of the worker.
+ * to a worker, that may sleep: so one CPU is enough. The worker has the page
+ * brought in, maps it (2 MiB where the process's mapping has that size),
+ * writes RESUME and unmasks. Each stall is one interrupt and one turn of the
+ * worker.
  *
- * Reading /dev/odp-stall gives the counters.
+ * Reading the node gives the counters.
  */
+#include <linux/delay.h>
+#include <linux/hmm.h>
 #include <linux/io.h>
 #include <linux/iommu.h>
 #include <linux/miscdevice.h>
@@ -29,6 +33,7 @@
 #include <linux/sched/mm.h>
 #include <linux/uaccess.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 
 /* SMMUv2 (Arm IHI 0062), with pages of 4 KiB */
 #define IDR0_NUMSMRG(v)	((v) & 0xff)
@@ -65,21 +70,39 @@ struct stall {
 	struct mm_struct *mm;		/* NULL: nothing is lent */
 	unsigned long start, end;
 
+	/* The order of what is mapped, by its page's number. */
+	struct xarray present;
+
 	unsigned long faults;		/* calls of the fault handler */
-	unsigned long mapped, upgraded, refused, again, taken_back;
+	unsigned long served;		/* turns of the worker for a fault */
+	unsigned long mapped, large, upgraded, refused, again, taken_back;
 };
 
-/* Takes the range's pages from the master. Under s->lock. */
-static void take_back(struct stall *s, unsigned long start, unsigned long end)
-{
-	unsigned long addr;
+/* Tables are made under the lock that reclaim takes, too. */
+#define NO_RECLAIM	(GFP_ATOMIC | __GFP_NOWARN)
+#define LARGE		(PMD_SHIFT - PAGE_SHIFT)
 
-	for (addr = start & PAGE_MASK; addr < end; addr += PAGE_SIZE) {
-		if (iommu_iova_to_phys(s->domain, addr)) {
-			iommu_unmap(s->domain, addr, PAGE_SIZE);
-			s->taken_back++;
-		}
+/* Takes the range's pages from the master: how many. Under s->lock. */
+static unsigned long take_back(struct stall *s, unsigned long start,
+			       unsigned long end)
+{
+	unsigned long index, n = 0;
+	void *entry;
+
+	/* A large page may begin before the range. */
+	xa_for_each_range(&s->present, index, entry,
+			  ALIGN_DOWN(start, PMD_SIZE) >> PAGE_SHIFT,
+			  (end - 1) >> PAGE_SHIFT) {
+		unsigned long addr = index << PAGE_SHIFT;
+		size_t size = PAGE_SIZE << xa_to_value(entry);
+
+		if (addr + size <= start)
+			continue;
+		iommu_unmap(s->domain, addr, size);
+		xa_erase(&s->present, index);
+		n++;
 	}
+	return n;
 }
 
 static bool invalidate(struct mmu_interval_notifier *mni,
@@ -93,7 +116,8 @@ static bool invalidate(struct mmu_interval_notifier *mni,
 	else if (!mutex_trylock(&s->lock))
 		return false;
 	mmu_interval_set_seq(mni, seq);
-	take_back(s, max(range->start, s->start), min(range->end, s->end));
+	s->taken_back += take_back(s, max(range->start, s->start),
+				   min(range->end, s->end));
 	mutex_unlock(&s->lock);
 	return true;
 }
@@ -102,14 +126,56 @@ static const struct mmu_interval_notifier_ops notifier_ops = {
 	.invalidate = invalidate,
 };
 
+/* Maps what hmm_range_fault() found at @addr. Under s->lock. */
+static int map(struct stall *s, unsigned long addr, unsigned long found,
+	       bool write)
+{
+	int prot = IOMMU_READ | (write ? IOMMU_WRITE : 0);
+	struct page *page = hmm_pfn_to_page(found);
+	phys_addr_t phys = page_to_phys(page);
+	unsigned long base = ALIGN_DOWN(addr, PMD_SIZE);
+	unsigned int order = 0;
+	int ret;
+
+	if (hmm_pfn_to_map_order(found) >= LARGE && base >= s->start &&
+	    base + PMD_SIZE <= s->end) {
+		order = LARGE;
+		addr = base;
+		phys = ALIGN_DOWN(phys, PMD_SIZE);
+	}
+	/* Perhaps it was read-only until now. */
+	s->upgraded += !!take_back(s, addr, addr + (PAGE_SIZE << order));
+	ret = xa_err(xa_store(&s->present, addr >> PAGE_SHIFT,
+			      xa_mk_value(order), NO_RECLAIM));
+	if (ret)
+		return ret;
+	ret = iommu_map(s->domain, addr, phys, PAGE_SIZE << order, prot,
+			NO_RECLAIM);
+	if (ret) {
+		xa_erase(&s->present, addr >> PAGE_SHIFT);
+		return ret;
+	}
+	/* Not pinned: the notifier tells us when it goes. */
+	if (write)
+		set_page_dirty(page);
+	s->mapped++;
+	s->large += !!order;
+	return 0;
+}
+
 /* Maps the page at @addr; 0: try again, else the access is refused. */
 static int serve(struct stall *s, unsigned long addr, bool write)
 {
-	int prot = IOMMU_READ | (write ? IOMMU_WRITE : 0);
+	unsigned long found;
+	struct hmm_range range = {
+		.notifier = &s->notifier,
+		.start = addr,
+		.end = addr + PAGE_SIZE,
+		.hmm_pfns = &found,
+		.default_flags = HMM_PFN_REQ_FAULT |
+				 (write ? HMM_PFN_REQ_WRITE : 0),
+	};
 	struct mm_struct *mm = s->mm;
-	struct page *page;
-	unsigned long seq;
-	long n;
 	int ret;
 
 	if (!mm || addr < s->start || addr >= s->end)
@@ -117,34 +183,25 @@ static int serve(struct stall *s, unsigned long addr, bool write)
 	if (!mmget_not_zero(mm))
 		return -ESRCH;
 	for (;;) {
-		seq = mmu_interval_read_begin(&s->notifier);
+		found = 0;
+		range.notifier_seq = mmu_interval_read_begin(&s->notifier);
 		mmap_read_lock(mm);
-		n = get_user_pages_remote(mm, addr, 1,
-					  write ? FOLL_WRITE : 0, &page, NULL);
+		ret = hmm_range_fault(&range);
 		mmap_read_unlock(mm);
-		if (n != 1) {
-			ret = n < 0 ? n : -EFAULT;
+		if (ret && ret != -EBUSY)
 			break;
-		}
 		mutex_lock(&s->lock);
-		if (mmu_interval_read_retry(&s->notifier, seq)) {
-			s->again++;
-			mutex_unlock(&s->lock);
-			put_page(page);
-			continue;
-		}
-		if (iommu_iova_to_phys(s->domain, addr)) {
-			/* read-only until now */
-			iommu_unmap(s->domain, addr, PAGE_SIZE);
-			s->upgraded++;
-		}
-		ret = iommu_map(s->domain, addr, page_to_phys(page),
-				PAGE_SIZE, prot, GFP_KERNEL);
-		s->mapped += !ret;
+		if (ret || mmu_interval_read_retry(&s->notifier,
+						   range.notifier_seq))
+			ret = -EBUSY;
+		else
+			ret = map(s, addr, found, write);
 		mutex_unlock(&s->lock);
-		/* Not pinned: the notifier tells us when it goes. */
-		put_page(page);
-		break;
+		if (ret == -ENOMEM)
+			msleep(1);
+		else if (ret != -EBUSY)
+			break;
+		s->again++;
 	}
 	mmput_async(mm);
 	return ret;
@@ -163,6 +220,7 @@ static void work(struct work_struct *work)
 		mutex_lock(&s->serving);
 		ret = serve(s, addr, write);
 		mutex_unlock(&s->serving);
+		s->served++;
 		s->refused += !!ret;
 		writel(FSR_BITS, s->cb + FSR);
 		writel(ret ? RESUME_TERMINATE : RESUME_RETRY, s->cb + RESUME);
@@ -172,7 +230,8 @@ static void work(struct work_struct *work)
 
 /*
  * In arm-smmu's interrupt handler. Newer kernels write RESUME themselves and
- * try again on -EAGAIN: what faults then is found by the worker.
+ * try again on -EAGAIN: what stalls then is found by the worker, so that each
+ * fault is one call here, one turn of the worker, and two stalls.
  */
 static int fault_handler(struct iommu_domain *domain, struct device *dev,
 			 unsigned long iova, int flags, void *token)
@@ -195,7 +254,7 @@ static void give_back(struct stall *s)
 	mmu_interval_notifier_remove(&s->notifier);
 	mutex_lock(&s->lock);
 	s->mm = NULL;
-	take_back(s, s->start, s->end);
+	s->taken_back += take_back(s, s->start, s->end);
 	mutex_unlock(&s->lock);
 	mmdrop(mm);
 }
@@ -257,10 +316,10 @@ static ssize_t stall_read(struct file *file, char __user *buf, size_t len,
 	struct stall *s = of_file(file);
 	char text[256];
 	int n = scnprintf(text, sizeof(text),
-			  "bank %d faults %lu mapped %lu upgraded %lu "
-			  "refused %lu again %lu taken-back %lu\n",
-			  s->bank, s->faults, s->mapped, s->upgraded,
-			  s->refused, s->again, s->taken_back);
+			  "bank %d faults %lu served %lu mapped %lu large %lu "
+			  "upgraded %lu refused %lu again %lu taken-back %lu\n",
+			  s->bank, s->faults, s->served, s->mapped, s->large,
+			  s->upgraded, s->refused, s->again, s->taken_back);
 
 	return simple_read_from_buffer(buf, len, pos, text, n);
 }
@@ -322,6 +381,7 @@ static int stall_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	s->pdev = pdev;
 	mutex_init(&s->serving);
 	mutex_init(&s->lock);
+	xa_init(&s->present);
 	INIT_WORK(&s->work, work);
 	ret = pcim_enable_device(pdev);
 	if (ret)
@@ -340,10 +400,11 @@ static int stall_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	writel(readl(s->cb + SCTLR) | SCTLR_CFCFG, s->cb + SCTLR);
 
 	s->misc.minor = MISC_DYNAMIC_MINOR;
-	s->misc.name = "odp-stall";
+	s->misc.name = devm_kasprintf(&pdev->dev, GFP_KERNEL, "odp-stall-%s",
+				      pci_name(pdev));
 	s->misc.fops = &stall_fops;
 	s->misc.parent = &pdev->dev;
-	ret = misc_register(&s->misc);
+	ret = s->misc.name ? misc_register(&s->misc) : -ENOMEM;
 	if (ret)
 		goto unmap;
 	pci_set_master(pdev);
@@ -377,10 +438,12 @@ static void stall_remove(struct pci_dev *pdev)
 	iounmap(s->cb);
 	iommu_detach_device(s->domain, &pdev->dev);
 	iommu_domain_free(s->domain);
+	xa_destroy(&s->present);
 }
 
 static const struct pci_device_id stall_ids[] = {
-	{ PCI_DEVICE(0x13b5, 0xed01) },
+	{ PCI_DEVICE(0x13b5, 0xed01) },		/* PCIe exerciser */
+	{ PCI_DEVICE(0x15b3, 0x7f5a) },		/* SVA portal */
 	{ }
 };
 MODULE_DEVICE_TABLE(pci, stall_ids);
@@ -394,5 +457,5 @@ static struct pci_driver stall_driver = {
 };
 module_pci_driver(stall_driver);
 
-MODULE_DESCRIPTION("Serves stalled DMA of a PCIe exerciser behind an MMU-500");
+MODULE_DESCRIPTION("Serves stalled DMA of PCI functions behind an MMU-500");
 MODULE_LICENSE("GPL");

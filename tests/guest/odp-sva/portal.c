@@ -23,6 +23,7 @@ enum { CONTROL_RESET = 1, COMMAND_MAKE = 1, COMMAND_DESTROY = 2,
        COMMAND_QUERY = 3, MAGIC = 0x50415653, BAR_BYTES = 0x10000 };
 
 #define PASID_VALID (1u << 31)
+#define ACCESS_NO_PASID (1u << 31)
 
 static const char *const result_names[] = {
     "OK", "bad command", "no PASID is latched", "bad PASID",
@@ -104,28 +105,69 @@ static int read_pasid(const char *pci)
     return atoi(text);
 }
 
+/* Opens the function's device node. Returns where its BAR 0 can be mapped. */
+static int open_node(struct sva_portal *p, const char *pci)
+{
+    char path[128];
+    int uio = find_uio(pci), bar;
+
+    if (uio >= 0) {
+        snprintf(path, sizeof(path), "/dev/uio%d", uio);
+        p->fd = open(path, O_RDWR | O_CLOEXEC);
+        return p->fd < 0 ? fail(p, path) : p->fd;
+    }
+    snprintf(path, sizeof(path), "/dev/odp-stall-%s", pci);
+    p->fd = open(path, O_RDWR | O_CLOEXEC);
+    if (p->fd < 0) {
+        snprintf(p->error, sizeof(p->error), "%s is bound neither to "
+                 "uio_pci_sva nor to odp-stall", pci);
+        return -1;
+    }
+    p->no_pasid = true;
+    snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/resource0", pci);
+    bar = open(path, O_RDWR | O_CLOEXEC);
+    return bar < 0 ? fail(p, path) : bar;
+}
+
+/* What the function may reach: the address space, from now on. */
+static int bind_memory(struct sva_portal *p, const char *pci)
+{
+    static const char all[] = "0 1000000000000";
+    int pasid;
+
+    if (p->no_pasid) {
+        return write(p->fd, all, sizeof(all) - 1) < 0 ?
+               fail(p, "lending the memory") : 0;
+    }
+    pasid = read_pasid(pci);
+    if (pasid <= 0) {
+        snprintf(p->error, sizeof(p->error), "%s has no PASID", pci);
+        return -1;
+    }
+    return sva_portal_latch(p, pasid);
+}
+
 int sva_portal_open(struct sva_portal *p, const char *pci)
 {
-    char path[32];
-    int uio = find_uio(pci), pasid;
+    int bar;
 
     memset(p, 0, sizeof(*p));
     p->fd = -1;
-    if (uio < 0) {
-        snprintf(p->error, sizeof(p->error), "%s is not bound to uio_pci_sva",
-                 pci);
+    bar = open_node(p, pci);
+    if (bar < 0) {
+        sva_portal_close(p);
         return -1;
     }
-    snprintf(path, sizeof(path), "/dev/uio%d", uio);
-    p->fd = open(path, O_RDWR | O_CLOEXEC);
-    if (p->fd < 0) {
-        return fail(p, path);
-    }
     p->len = BAR_BYTES;
-    p->regs = mmap(NULL, p->len, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd, 0);
+    p->regs = mmap(NULL, p->len, PROT_READ | PROT_WRITE, MAP_SHARED, bar, 0);
     if (p->regs == MAP_FAILED) {
         p->regs = NULL;
         fail(p, "mapping the registers");
+    }
+    if (bar != p->fd) {
+        close(bar);
+    }
+    if (!p->regs) {
         goto error;
     }
     /* A child's copy would keep the address space bound after our close. */
@@ -135,13 +177,9 @@ int sva_portal_open(struct sva_portal *p, const char *pci)
                  "know", pci);
         goto error;
     }
-    pasid = read_pasid(pci);
-    if (pasid <= 0) {
-        snprintf(p->error, sizeof(p->error), "%s has no PASID", pci);
-        goto error;
-    }
+    /* Old keys end before there is something to reach. */
     sva_portal_reset(p);
-    if (sva_portal_latch(p, pasid)) {
+    if (bind_memory(p, pci)) {
         goto error;
     }
     return 0;
@@ -206,7 +244,7 @@ int sva_key_make(struct sva_portal *p, struct ibv_pd *pd, unsigned access,
         return fail(p, "not a protection domain of an mlx5 device");
     }
     wr(p, REG_KEY_PD, pdn);
-    wr(p, REG_KEY_ACCESS, access);
+    wr(p, REG_KEY_ACCESS, access | (p->no_pasid ? ACCESS_NO_PASID : 0));
     wr64(p, REG_KEY_START, (uintptr_t)start);
     wr64(p, REG_KEY_LENGTH, len);
     wr(p, REG_COMMAND, COMMAND_MAKE);

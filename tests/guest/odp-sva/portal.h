@@ -3,6 +3,7 @@
 #define SVA_PORTAL_H
 
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,11 +22,14 @@
  *     ... key is the lkey of SGEs and the rkey of peers, for any address ...
  *     sva_portal_close(&p);
  *
- * The portal is bound to uio_pci_sva by whoever sets up the machine. The
- * calls return 0 or -1, with a line for people in p->error.
+ * The portal is bound to uio_pci_sva by whoever sets up the machine; or to
+ * odp-stall (tests/guest/odp-stall), which serves faults behind an IOMMU
+ * without PASIDs: keys are then made without one, too. The calls return 0 or
+ * -1, with a line for people in p->error.
  */
 struct sva_portal {
-    int fd;                     /* /dev/uioN; -1: closed */
+    int fd;                     /* /dev/uioN or odp-stall's; -1: closed */
+    bool no_pasid;              /* bound to odp-stall */
     volatile uint8_t *regs;     /* BAR 0 */
     size_t len;
     uint32_t pasid;
@@ -58,7 +62,10 @@ struct sva_counters {
     uint64_t latency[16];       /* waits below 1, 2, 4, ... us */
 };
 
-/* Opens, binds the caller's address space, and latches its PASID. */
+/*
+ * Opens, binds the caller's address space, and latches its PASID where there
+ * are PASIDs.
+ */
 int sva_portal_open(struct sva_portal *p, const char *pci);
 /* Ends all keys, unmaps, closes: in the order that the kernel wants. */
 void sva_portal_close(struct sva_portal *p);
