@@ -12,7 +12,7 @@ import time
 import tty
 from pathlib import Path
 
-from . import guestprog, image, kernel, machine
+from . import guestprog, image, intree, kernel, machine
 from .build import emulator
 from .cli import Parser
 from .common import OdpError, say
@@ -35,7 +35,8 @@ Exit status: the command's, except
 def parser():
     p = Parser(prog='odp guest', usage='odp guest [OPTION...] [-- COMMAND...]',
                formatter_class=argparse.RawDescriptionHelpFormatter,
-               description='Boot an arm64 guest, run COMMAND in it.',
+               description='Boot a guest, run COMMAND in it. It is an arm64 '
+               'guest, with --iommu intel an amd64 one.',
                epilog=EPILOG)
     p.add_argument('--kernel', default='stock', metavar='K',
                    help="stock: Debian's newest in the stable suite's "
@@ -58,6 +59,10 @@ def parser():
                    metavar='HOST:GUEST',
                    help='copy a file or directory into the guest (can be '
                    'repeated)')
+    p.add_argument('--in-tree', action='append', default=[], metavar='FILE.c',
+                   help="a driver of Linux that Debian's amd64 kernel leaves "
+                   'out, as a module in /root: '
+                   'drivers/uio/uio_pci_generic_sva.c')
     p.add_argument('--program', action='append', default=[], metavar='NAME',
                    help='compile this program of tests/guest and put it into '
                    'the guest (can be repeated)')
@@ -87,10 +92,10 @@ def parser():
     return p
 
 
-def find_qemu(named):
+def find_qemu(named, target='aarch64'):
     """QEMU by --qemu, ODP_QEMU, or our build."""
     if named is None:
-        return emulator('aarch64')
+        return emulator(target)
     found = shutil.which(named)
     if found is None:
         raise OdpError(f'--qemu {named}: there is no such program')
@@ -101,15 +106,26 @@ def prepare(opts):
     """Config of a guest from options."""
     if opts.hca < 0 or opts.hca > 16:
         raise OdpError(f'--hca {opts.hca}: from 0 to 16')
-    machine.machine_options(opts.iommu)
+    arch = machine.arch_of(opts.iommu)
     copies = [image.parse_copy(c) for c in opts.copy + [
-        f'{exe}:{place}' for exe, place in guestprog.copies(*opts.program)]]
-    qemu = find_qemu(opts.qemu)
-    kern = kernel.find(opts.kernel, opts.update)
-    layers = [image.userland(opts.suite, opts.update)['layer'], kern.modules,
-              image.extra(opts.package, opts.suite, opts.update)]
+        f'{exe}:{place}' for exe, place in
+        guestprog.copies(*opts.program, arch=arch)]]
+    # A wrong name is told at once; a build waits for what else may be wrong.
+    qemu = find_qemu(opts.qemu) if opts.qemu else None
+    kern = kernel.find(opts.kernel, opts.update, arch)
+    for path in opts.in_tree:
+        if arch != 'amd64':
+            raise OdpError('--in-tree: only for amd64 guests; --kernel sva has '
+                           'its drivers')
+        module = intree.build(path, kern)
+        copies.append(image.parse_copy(f'{module}:/root/{module.name}'))
+    layers = [image.userland(opts.suite, opts.update, arch)['layer'],
+              kern.modules,
+              image.extra(opts.package, opts.suite, opts.update, arch)]
     return machine.Config(
-        qemu=qemu, kernel=kern, layers=[la for la in layers if la],
+        qemu=qemu or find_qemu(None, machine.ARCHS[arch].target),
+        kernel=kern,
+        layers=[la for la in layers if la],
         iommu=opts.iommu, cpu=opts.cpu, smp=opts.smp, mem=opts.mem,
         hca=opts.hca, hca_options=opts.hca_options, copies=copies,
         qemu_args=opts.qemu_arg, append=opts.append, verbose=opts.verbose,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Programs for guests: C in tests/guest, cross-compiled for arm64.
+"""Programs for guests: C in tests/guest, compiled for their architecture.
 
 A program NAME is tests/guest/NAME.c, or all of tests/guest/NAME/*.c, with
 tests/guest/common/*.c. It is compiled against the headers and libraries of
@@ -20,7 +20,18 @@ from .common import OdpError, TOP, cache_dir, locked, output, run, say
 
 SOURCES = TOP / 'tests/guest'
 COMMON = SOURCES / 'common'
-CROSS = 'aarch64-linux-gnu-gcc'
+
+#: Of an architecture: GNU triplet, and the packages of its compiler.
+ARCHS = {
+    'arm64': ('aarch64-linux-gnu', {
+        'gcc-aarch64-linux-gnu': 'compiles programs for arm64 guests',
+        'libc6-dev-arm64-cross': 'their C library',
+    }),
+    'amd64': ('x86_64-linux-gnu', {
+        'gcc': 'compiles programs for amd64 guests',
+        'libc6-dev': 'their C library',
+    }),
+}
 
 #: The oldest suite that guests come from: what is linked with it runs with
 #: the newer ones too.
@@ -43,26 +54,25 @@ def sources(name):
         headers + sorted(COMMON.glob('*.h'))
 
 
-def compiler():
-    found = shutil.which(CROSS)
+def compiler(arch='arm64'):
+    triplet, needs = ARCHS[arch]
+    found = shutil.which(triplet + '-gcc')
     if found is None:
-        packages.ensure({
-            'gcc-aarch64-linux-gnu': 'compiles programs for arm64 guests',
-            'libc6-dev-arm64-cross': 'their C library',
-        })
-        found = shutil.which(CROSS)
+        packages.ensure(needs)
+        found = shutil.which(triplet + '-gcc')
     if found is None:
-        raise OdpError(f'{CROSS} is missing: install the package '
-                       'gcc-aarch64-linux-gnu')
+        raise OdpError(f'{triplet}-gcc is missing: install the package '
+                       + next(iter(needs)))
     return found
 
 
-def build(name):
+def build(name, arch='arm64'):
     """Path of the program, compiled when its sources are new."""
     files, headers = sources(name)
-    cc = compiler()
+    cc = compiler(arch)
     key = hashlib.sha256()
-    for word in [output([cc, '-dumpfullversion']), SUITE, *LIBRARIES, *FLAGS]:
+    for word in [output([cc, '-dumpfullversion']), arch, SUITE, *LIBRARIES,
+                 *FLAGS]:
         key.update(word.encode() + b'\0')
     for path in files + headers:
         key.update(path.name.encode() + b'\0' + path.read_bytes() + b'\0')
@@ -71,9 +81,9 @@ def build(name):
     with locked(place.with_suffix('.lock'), 'compiling'):
         if exe.exists():
             return exe
-        say(f'compiling {name} for arm64')
-        root = AptRoot().tool([f'{p}:arm64' for p in LIBRARIES], SUITE)
-        lib = root / 'usr/lib/aarch64-linux-gnu'
+        say(f'compiling {name} for {arch}')
+        root = AptRoot().tool([f'{p}:{arch}' for p in LIBRARIES], SUITE)
+        lib = root / 'usr/lib' / ARCHS[arch][0]
         place.mkdir(exist_ok=True)
         new = place / (name + '.new')
         # What the library itself needs is in the guest, not here.
@@ -86,9 +96,9 @@ def build(name):
     return exe
 
 
-def copies(*names, where='/usr/local/bin'):
+def copies(*names, where='/usr/local/bin', arch='arm64'):
     """[(file here, path in the guest)] of these programs."""
-    return [(build(n), f'{where}/{n}') for n in names]
+    return [(build(n, arch), f'{where}/{n}') for n in names]
 
 
 if __name__ == '__main__':

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The guest's root file system: an initramfs made of layers.
 
-    userland   arm64 packages of one suite, unpacked (tests/guest/packages.list)
+    userland   packages of one suite, unpacked (tests/guest/packages.list)
     extra      packages on request, without what the userland has
     modules    of one kernel (kernel.py)
     run        tests/guest/init and the files of one run
@@ -148,31 +148,36 @@ def _is_local(package):
     return package.endswith('.deb')
 
 
-def _arm64(names):
-    return [f'{n}:arm64' for n in names]
+def _of(arch, names):
+    return [f'{n}:{arch}' for n in names]
 
 
-def userland(suite=SUITE, update=False):
+def _arch_key(arch):
+    return [] if arch == 'arm64' else [arch]
+
+
+def userland(suite=SUITE, update=False, arch='arm64'):
     """{'layer': path, 'debs': [file name]} of the standard userland."""
     names = read_list(RECIPE / 'packages.list')
 
     def make():
         say(f'choosing the guest\'s packages from {suite}')
-        debs = AptRoot().closure(_arm64(names), suite, drop=DROP)
+        debs = AptRoot().closure(_of(arch, names), suite, drop=DROP)
         files = sorted(d.name for d in debs)
         layer = _layer(debs, True, f'userland-{digest(files, LEAVE_OUT)}',
                        f"the guest's userland from {suite}")
         return {'layer': str(layer), 'debs': files}
-    return remembered('userland', [suite, names, DROP, LEAVE_OUT],
+    return remembered('userland', [suite, names, DROP, LEAVE_OUT,
+                                   *_arch_key(arch)],
                       lambda r: [r['layer']], make, update)
 
 
-def extra(packages, suite=SUITE, update=False):
+def extra(packages, suite=SUITE, update=False, arch='arm64'):
     """Path of the layer for packages on request: names of the suite, or .deb
     files (which bring themselves only)."""
     if not packages:
         return None
-    have = set(userland(suite, update)['debs'])
+    have = set(userland(suite, update, arch)['debs'])
     local = [Path(p) for p in packages if _is_local(p)]
     for deb in local:
         if not deb.is_file():
@@ -183,13 +188,15 @@ def extra(packages, suite=SUITE, update=False):
     def make():
         debs = []
         if names:
-            debs = AptRoot().closure(_arm64(names), suite, drop=DROP_EXTRA)
+            debs = AptRoot().closure(_of(arch, names), suite,
+                                     drop=DROP_EXTRA)
         debs = [d for d in debs if d.name not in have] + local
         files = sorted(d.name for d in debs)
         layer = _layer(debs, False, f'extra-{digest(files, stats)}',
                        'extra packages')
         return {'layer': str(layer)}
-    return Path(remembered('extra', [suite, names, stats, sorted(have)],
+    return Path(remembered('extra', [suite, names, stats, sorted(have),
+                                     *_arch_key(arch)],
                            lambda r: [r['layer']], make, update)['layer'])
 
 

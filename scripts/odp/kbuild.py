@@ -5,8 +5,9 @@ above all.
 
     built('arm64') -> {'image', 'modules', 'release', 'version'}
 
-A kernel is found again by the name of its source package, its configuration
-and its compiler.
+A kernel is found again by the name of its source package, its configuration,
+its compiler and its patches. Only built('arm64', patched=True) has any:
+tests/guest/patches, examples of work on a driver with our models.
 """
 
 import os
@@ -28,6 +29,7 @@ PACKAGE = 'linux-source'
 OLDEST = (7, 2)
 
 CONFIG = image.RECIPE / 'kernel'
+PATCHES = image.RECIPE / 'patches'
 
 
 @dataclass
@@ -79,30 +81,34 @@ def source():
     return names[0], version, apt.download([f'{names[0]}:arm64'], SUITE)[0]
 
 
-def built(arch='arm64', update=False):
+def built(arch='arm64', update=False, patched=False):
     """The kernel for an architecture, built when it is not there."""
     spec = ARCHS[arch]
+    patches = sorted(PATCHES.glob('*.patch')) if patched else []
+    # Nothing is added to what names an unpatched kernel.
+    more = [p.read_text() for p in patches]
     config = ''.join((CONFIG / c).read_text() for c in spec.config)
     packages.ensure({**COMMON_NEEDS, **spec.needs})
     cc = output([spec.prefix + 'gcc', '-dumpfullversion']).strip()
 
     def make():
         name, version, deb = source()
-        key = image.digest(deb.name, config, cc)
-        dest = image.guest_cache('kernels') / f'sva-{arch}-{key[:12]}'
+        key = image.digest(deb.name, config, cc, *more)
+        kind = 'sva-pri' if patched else 'sva'
+        dest = image.guest_cache('kernels') / f'{kind}-{arch}-{key[:12]}'
         result = {'image': str(dest / Path(spec.image).name),
                   'modules': str(dest / 'modules.cpio.lz4'),
                   'version': version}
         if not (dest / 'release').exists():
-            _build(spec, name, version, deb, config, dest)
+            _build(spec, name, version, deb, config, dest, patches)
         result['release'] = (dest / 'release').read_text().strip()
         return result
-    return image.remembered('kernel', ['sva', arch, SUITE, config, cc],
+    return image.remembered('kernel', ['sva', arch, SUITE, config, cc, *more],
                             lambda r: [r['image'], r['modules']], make,
                             update)
 
 
-def _build(spec, name, version, deb, config, dest):
+def _build(spec, name, version, deb, config, dest, patches):
     say(f'building the sva kernel for {spec.make} from {name} {version}: '
         'about 20 minutes of processor time')
     start = time.monotonic()
@@ -117,6 +123,10 @@ def _build(spec, name, version, deb, config, dest):
             quiet=True)
         archive.unlink()
         tree = next(tmp.glob('linux-source-*'))
+        for patch in patches:
+            run(['git', 'apply', patch], cwd=tree, quiet=True,
+                env={'GIT_CEILING_DIRECTORIES': str(tmp)},
+                what=f'applying {patch.name}')
         # Below the source, so that no path of ours gets into the objects.
         out = tree / 'build'
         out.mkdir()

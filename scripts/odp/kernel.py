@@ -23,6 +23,9 @@ STOCK = {
     'stock-16k': ('trixie-backports', 'linux-image-arm64-16k'),
 }
 
+#: In a kernel's build directory.
+IMAGES = {'arm64': 'arch/arm64/boot/Image', 'amd64': 'arch/x86/boot/bzImage'}
+
 
 @dataclass
 class Kernel:
@@ -39,52 +42,60 @@ class Kernel:
 
 def names():
     """All names that find() knows."""
-    return sorted([*STOCK, 'sva'])
+    return sorted([*STOCK, 'sva', 'sva-pri'])
 
 
-def find(name, update=False):
-    """The Kernel of a name: one of STOCK, sva (kbuild.py), or the path of an
-    image, or of a kernel's build directory."""
+def find(name, update=False, arch='arm64'):
+    """The Kernel of a name: one of STOCK, sva and sva-pri (kbuild.py), or the
+    path of an image, or of a kernel's build directory."""
     if name in STOCK:
         suite, package = STOCK[name]
+        if arch != 'arm64':
+            if '64-' in package:
+                raise OdpError(f'--kernel {name}: only for arm64')
+            package = package.replace('arm64', arch)
 
         def make():
-            return _packaged(suite, package)
+            return _packaged(suite, package, arch)
         found = image.remembered('kernel', [suite, package, _wanted()],
                                  lambda r: [r['image'], r['modules']],
                                  make, update)
         return Kernel(Path(found['image']), Path(found['modules']),
                       found['release'], found['version'])
-    if name == 'sva':
-        found = kbuild.built('arm64', update)
+    if name in ('sva', 'sva-pri'):
+        if arch != 'arm64':
+            raise OdpError(f'--kernel {name}: only for arm64; the stock amd64 '
+                           'kernel binds address spaces, --in-tree builds the '
+                           'driver that it leaves out')
+        found = kbuild.built(arch, update, patched=name == 'sva-pri')
         return Kernel(Path(found['image']), Path(found['modules']),
                       found['release'], found['version'])
     if '/' not in name and not os.path.exists(name):
         raise OdpError(f'--kernel {name}: neither a file nor one of '
                        + ', '.join(names()))
-    return _from_path(Path(name))
+    return _from_path(Path(name), arch)
 
 
 def _wanted():
     return image.read_list(image.RECIPE / 'modules.list')
 
 
-def _packaged(suite, package):
+def _packaged(suite, package, arch):
     """Resolve through package metadata and unpack."""
     apt = AptRoot()
-    version = apt.policy([f'{package}:arm64'], suite)[package]
+    version = apt.policy([f'{package}:{arch}'], suite)[package]
     if version is None:
-        raise OdpError(f'{suite} has no package {package} for arm64')
+        raise OdpError(f'{suite} has no package {package} for {arch}')
     say(f'{package} in {suite} is {version}')
-    main = [d for d in apt.depends(f'{package}:arm64', suite)
+    main = [d for d in apt.depends(f'{package}:{arch}', suite)
             if re.match(r'linux-image-\d', d)]
     if len(main) != 1:
         raise OdpError(f'{package} {version} names no kernel image package')
     release = main[0][len('linux-image-'):]
     # A kernel is one package, or since 7.x one and its parts.
-    names = main + [d for d in apt.depends(f'{main[0]}:arm64', suite)
+    names = main + [d for d in apt.depends(f'{main[0]}:{arch}', suite)
                     if d.startswith('linux-') and d.endswith(release)]
-    debs = apt.download([f'{n}:arm64' for n in names], suite)
+    debs = apt.download([f'{n}:{arch}' for n in names], suite)
     key = image.digest(sorted(d.name for d in debs), _wanted())
     dest = image.guest_cache('kernels') / f'{release}-{key[:8]}'
     result = {'image': str(dest / 'vmlinuz'), 'release': release,
@@ -117,14 +128,15 @@ def _packaged(suite, package):
     return result
 
 
-def _from_path(path):
+def _from_path(path, arch):
     """An image file, or a build directory (its image, and its modules)."""
     if path.is_file():
         return Kernel(path, None, '', '')
-    built = path / 'arch/arm64/boot/Image'
+    where = IMAGES[arch]
+    built = path / where
     if not built.is_file():
         raise OdpError(f'--kernel {path}: neither a kernel image nor a '
-                       'directory with arch/arm64/boot/Image')
+                       f'directory with {where}')
     release = (path / 'include/config/kernel.release').read_text().strip()
     order = path / 'modules.order'
     if not order.exists():

@@ -88,12 +88,38 @@ class Config:
     verbose: bool = False
 
 
-def machine_options(iommu):
-    """The value of -machine."""
+@dataclass
+class Arch:
+    """What differs between guests: QEMU's name of the target, the console,
+    and -cpu for `max`."""
+    target: str
+    console: str
+    max_cpu: str
+
+
+#: By Debian's names.
+ARCHS = {
+    'arm64': Arch('aarch64', 'ttyAMA0', 'max'),
+    # Linux binds no address space where 5-level tables are in use and the
+    # IOMMU walks 4 levels.
+    'amd64': Arch('x86_64', 'ttyS0', 'max,la57=off'),
+}
+
+
+def arch_of(iommu):
+    """The architecture of guests with this IOMMU."""
+    return 'amd64' if iommu == 'intel' else 'arm64'
+
+
+def _machine(iommu):
+    """Arguments for the machine and its IOMMU."""
     if iommu == 'intel':
-        raise OdpError('--iommu intel: only x86 machines have it, and x86 '
-                       'guests are not there yet; take smmuv3 or mmu500')
-    return 'virt,gic-version=3' + ('' if iommu == 'none' else f',iommu={iommu}')
+        # The IOMMU stands before all devices that it is to serve.
+        return ['-machine', 'q35', '-device',
+                'intel-iommu,intremap=on,device-iotlb=on,x-scalable-mode=on,'
+                'x-flts=on,x-pasid-mode=on,x-pri=on,aw-bits=48']
+    return ['-machine', 'virt,gic-version=3'
+            + ('' if iommu == 'none' else f',iommu={iommu}')]
 
 
 def hca_args(count, options):
@@ -109,19 +135,26 @@ def hca_args(count, options):
 
 def command_line(config, rundir):
     """The whole command, with its sockets and files in rundir."""
-    append = ['console=ttyAMA0', 'rdinit=/odp/init', 'panic=-1']
+    arch = ARCHS[arch_of(config.iommu)]
+    append = [f'console={arch.console}', 'rdinit=/odp/init', 'panic=-1']
+    if config.iommu == 'intel':
+        append.append('intel_iommu=on,sm_on')
     if not config.verbose:
         append.append('quiet')
-    cmd = [config.qemu, '-machine', machine_options(config.iommu),
-           '-accel', 'tcg', '-cpu', config.cpu, '-smp', config.smp,
+    serial = ['-device', 'virtio-serial-pci,id=odp-serial,addr=1e'] \
+        if config.iommu == 'intel' else \
+        ['-global', 'virtio-mmio.force-legacy=false',
+         '-device', 'virtio-serial-device,id=odp-serial']
+    cmd = [config.qemu, *_machine(config.iommu), '-accel', 'tcg', '-cpu',
+           arch.max_cpu if config.cpu == 'max' else config.cpu,
+           '-smp', config.smp,
            '-m', config.mem, '-nodefaults', '-display', 'none',
            '-kernel', config.kernel.image, '-initrd', rundir / 'initrd',
            '-append', ' '.join(append + config.append),
            '-chardev', f'file,id=odp-console,path={rundir}/console.log',
            '-serial', 'chardev:odp-console',
            '-qmp', f'unix:{rundir}/qmp,server=on,wait=off',
-           '-global', 'virtio-mmio.force-legacy=false',
-           '-device', 'virtio-serial-device,id=odp-serial']
+           *serial]
     if not config.reboot:
         cmd.append('-no-reboot')
     for port in PORTS:

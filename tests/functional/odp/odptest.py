@@ -49,6 +49,7 @@ BAD_LINES = re.compile(
 #: no vendor-specific PCI capability, the way to the firmware's own dumps.
 HARMLESS = re.compile(
     r'arm-smmu-v3 [^ ]+: (ias|allocated|option)'
+    r'|calibrate_delay_direct'
     r'|error reporting|EDAC|Failed to (create|find) .*(cpufreq|devfreq)'
     r'|mlx5_core .*: (firmware version|mlx5_pci_vsc_init)', re.I)
 
@@ -256,6 +257,28 @@ class TestGuest(machine.Guest):
                 and not HARMLESS.search(li)
                 and not (allow and re.search(allow, li))]
 
+    def save(self, path, seconds=120):
+        """Stop the machine and write its state to a file."""
+        self.qmp('stop')
+        self.qmp('migrate', uri=f'file:{path}')
+        deadline = time.monotonic() + seconds
+        while True:
+            info = self.qmp('query-migrate')
+            if info['status'] in ('completed', 'failed'):
+                break
+            assert time.monotonic() < deadline, info
+            time.sleep(0.2)
+        assert info['status'] == 'completed', info
+
+    def go_on(self, seconds=120):
+        """Run the machine once it is loaded: it was saved stopped, so it
+        stays that until told."""
+        deadline = time.monotonic() + seconds
+        while self.qmp('query-status')['status'] == 'inmigrate':
+            assert time.monotonic() < deadline, 'still loading'
+            time.sleep(0.2)
+        self.qmp('cont')
+
     def restart(self):
         """Reset the machine and wait for the guest to be back."""
         self.qmp('system_reset')
@@ -276,10 +299,13 @@ def boot(*, kernel_name='stock', packages=(), copies=(),
          guest_class=None, **settings):
     """Start a TestGuest and wait until it serves. settings: of
     machine.Config."""
-    kern = kernel.find(kernel_name)
-    layers = [image.userland()['layer'], kern.modules, image.extra(packages)]
+    arch = machine.arch_of(settings.get('iommu'))
+    target = machine.ARCHS[arch].target
+    kern = kernel.find(kernel_name, arch=arch)
+    layers = [image.userland(arch=arch)['layer'], kern.modules,
+              image.extra(packages, arch=arch)]
     config = machine.Config(
-        qemu=build.emulator('aarch64'), kernel=kern,
+        qemu=build.emulator(target), kernel=kern,
         layers=[la for la in layers if la],
         copies=[image.parse_copy(c) for c in copies], **settings)
     guest = (guest_class or TestGuest)(config)

@@ -4,11 +4,14 @@
 processes with uio_pci_generic_sva, and what these then do with memory that
 nobody registered."""
 
+import dataclasses
 import re
+import tempfile
+import time
 from pathlib import Path
 
 import odptest
-from odp import guestprog
+from odp import guestprog, machine
 
 #: DMA of the exerciser in the address space of this process.
 EXERCISER = r'''
@@ -76,11 +79,16 @@ class Sva:
     smmu = ('oas=52', 'ssidsize=16', 'stall-model=stall')
     portal_options = ''
     ats = False
+    #: Functions for it: portals, the exerciser.
+    bound = '0x15b3:0x7f5a:|0x13b5:0xed01:'
+    #: Loads the driver that binds address spaces.
+    load = 'modprobe uio_pci_generic_sva'
 
     @classmethod
     def setUpClass(cls):
         cls.copies = [f'{exe}:{place}' for exe, place in
-                      guestprog.copies('odp-sva')]
+                      guestprog.copies('odp-sva',
+                                       arch=machine.arch_of(cls.iommu))]
         cls.hca_options = 'link=ib,sva-portals=2' + cls.portal_options
         cls.qemu_args = ['-device', 'pcie-exerciser,addr=6']
         for opt in cls.smmu:
@@ -102,12 +110,12 @@ echo never >/sys/kernel/mm/transparent_hugepage/enabled
 echo 4096 >/sys/kernel/debug/fault_around_bytes
 modprobe zram && echo 512M >/sys/block/zram0/disksize
 mkswap /dev/zram0 >/dev/null && swapon /dev/zram0
-modprobe uio_pci_generic_sva
+{cls.load}
 cat >/tmp/exerciser.py <<'EOF'
 {EXERCISER}EOF
 for d in /sys/bus/pci/devices/*; do
     case "$(cat $d/vendor $d/device | tr '\\n' :)" in
-    0x15b3:0x7f5a:|0x13b5:0xed01:)
+    {cls.bound})
         echo uio_pci_sva >$d/driver_override
         echo ${{d##*/}} >/sys/bus/pci/drivers/uio_pci_sva/bind;;
     esac
@@ -194,7 +202,7 @@ class Keys:
     def test_memory_limit(self):
         """A quarter of the buffer must do."""
         # The kernel kills the child that pins.
-        self.allow_log = f'{type(self).allow_log}|oom|Call trace'
+        self.allow_log = f'{type(self).allow_log}|oom|Call [Tt]race'
         mib = 64 if odptest.LONG else 24
         out = self.sh(f'''set -e
 cg=/sys/fs/cgroup/odp
@@ -214,6 +222,47 @@ echo peak $(cat $cg/memory.peak)
             self.assertGreaterEqual(int(saved[1]), mib * 3 // 4 << 10)
         self.assertLessEqual(int(re.search(r'peak (\d+)', out)[1]),
                              mib // 4 << 20)
+
+
+class Moved:
+    """A machine that is saved with accesses waiting, and loaded."""
+    hca = 1
+    PENDING = 64
+
+    def wait_out(self, text, seconds=240):
+        deadline = time.monotonic() + seconds
+        while True:
+            out = self.sh('cat /tmp/out')
+            if text in out or 'odp-sva:' in out:
+                return out
+            self.assertLess(time.monotonic(), deadline, out)
+            time.sleep(0.5)
+
+    def test_snapshot(self):
+        first = self.guest
+        first.sh(f'odp-sva pending --device {self.hcas[0]} --portal '
+                 f'{self.portals[0]} --iters {self.PENDING} --release /tmp/go '
+                 '>/tmp/out 2>&1 </dev/null &')
+        self.assertIn(f'holding {self.PENDING}', self.wait_out('holding'))
+        with tempfile.TemporaryDirectory() as tmp:
+            state = Path(tmp) / 'state'
+            try:
+                first.save(state)
+            finally:
+                first.stop()
+            second = odptest.TestGuest(dataclasses.replace(
+                first.config, qemu_args=first.config.qemu_args
+                + ['-incoming', f'file:{state}']))
+            type(self).guest = second
+            second.start()
+            second.go_on()
+        self.assertNotIn('released', self.sh('cat /tmp/out'))
+        self.sh('touch /tmp/go')
+        out = self.wait_out('released')
+        self.assertIn(f'released: {self.PENDING} completed, 0 wrong', out)
+        # A release that comes after the next open unbinds that one.
+        self.sh('while pgrep odp-sva; do sleep 0.1; done; sleep 0.5')
+        self.odp('traffic', '--iters', 100, '--kib', 128)
 
 
 class Lives:

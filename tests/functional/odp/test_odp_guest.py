@@ -87,7 +87,8 @@ class Command(unittest.TestCase):
                 (['--kernel', 'no-such'], ['--kernel no-such', 'stock']),
                 (['--copy', '/no/such/file'], ['--copy', '/no/such/file']),
                 (['--package', 'no-such-package'], ['no-such-package']),
-                (['--iommu', 'intel'], ['--iommu intel', 'smmuv3']),
+                (['--iommu', 'intel', '--kernel', 'stock-16k'],
+                 ['--kernel stock-16k', 'arm64']),
                 (['--qemu', '/no/such/qemu'], ['--qemu /no/such/qemu']),
                 (['--qemu-arg=-device', '--qemu-arg=no-such-device'],
                  ['no-such-device'])):

@@ -17,26 +17,6 @@ PENDING = 64
 
 
 class Snapshot(unittest.TestCase):
-    def save(self, guest, path):
-        guest.qmp('stop')
-        guest.qmp('migrate', uri=f'file:{path}')
-        deadline = time.monotonic() + 120
-        while True:
-            info = guest.qmp('query-migrate')
-            if info['status'] in ('completed', 'failed'):
-                break
-            self.assertLess(time.monotonic(), deadline, info)
-            time.sleep(0.2)
-        self.assertEqual(info['status'], 'completed', info)
-
-    def go_on(self, guest, seconds=120):
-        """It was saved stopped, so it stays that until told."""
-        deadline = time.monotonic() + seconds
-        while guest.qmp('query-status')['status'] == 'inmigrate':
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.2)
-        guest.qmp('cont')
-
     def wait_for(self, guest, text, seconds=120):
         deadline = time.monotonic() + seconds
         while True:
@@ -60,7 +40,7 @@ class Snapshot(unittest.TestCase):
                          '>/tmp/out 2>&1 </dev/null &')
                 self.assertIn(f'holding {PENDING}',
                               self.wait_for(first, 'holding'))
-                self.save(first, state)
+                first.save(state)
                 config = first.config
             finally:
                 first.stop()
@@ -69,7 +49,7 @@ class Snapshot(unittest.TestCase):
                 + ['-incoming', f'file:{state}']))
             try:
                 second.start()
-                self.go_on(second)
+                second.go_on()
                 self.assertNotIn('released', second.sh('cat /tmp/out'))
                 second.sh('touch /tmp/go')
                 out = self.wait_for(second, 'odp-stress pending:')

@@ -45,4 +45,22 @@ class Unbind(Lives, Sva, odptest.GuestTest):
         self.many('unbind', 200 if odptest.LONG else 6)
 
 
+class Denied(Sva, odptest.GuestTest):
+    """PRI on the SMMUv3: its driver denies."""
+    smmu = ('oas=52', 'ssidsize=16', 'ats=on', 'pri=on')
+    hca = 1
+    ats = True
+    allow_log = f'{Sva.allow_log}|PRI request'
+
+    def test_denied(self):
+        pci = self.portals[0]
+        # Nobody enables the function's PRI: 16 credits, enable.
+        self.sh(f'setpci -s {pci} 12c.l=10; setpci -s {pci} 124.w=1')
+        self.assertIn('Enable+', self.sh(
+            f'lspci -vvs {pci} | grep PRICtl'))
+        out = self.odp('denied', '--iters', 20)
+        self.assertIn('page requests 20, stalls 0, denied 20', out)
+        self.assertIn('PRI request received', self.sh('dmesg'))
+
+
 odptest.main(__name__)

@@ -13,7 +13,7 @@
 
 #include "sva.h"
 
-enum { PAGE = 4096, LARGE = 2 << 20, LINKS = 8, TOUCHES = 512, ROUNDS = 9 };
+enum { PAGE = 4096, LARGE = 2 << 20, LINKS = 8, TOUCHES = 64, ROUNDS = 40 };
 
 enum how { PINNED, SVA, ODP, HOWS };
 static const char *const how_name[HOWS] = { "pinned", "sva", "odp" };
@@ -187,7 +187,7 @@ static void cpu_touch(void)
 
 static double accesses(struct bench *b, struct target *t, enum order order)
 {
-    unsigned n = 1000;
+    unsigned n = 200;
     double start = now();
 
     for (unsigned i = 0; i < n; i++) {

@@ -23,6 +23,8 @@ static const struct {
     { "isolate", mode_isolate, "attempts to reach another process" },
     { "kill", mode_kill, "owners killed in mid-fault" },
     { "unbind", mode_unbind, "the driver taken away in mid-fault" },
+    { "pending", mode_pending, "accesses held until --release" },
+    { "denied", mode_denied, "page requests that the kernel denies" },
     { "bench", mode_bench, "what faults cost, beside pinned memory" },
     { "limit", mode_limit, "a buffer that does not fit into memory" },
 };
@@ -65,7 +67,8 @@ static void usage(void)
            "  --peer NAME    another HCA, to be the other end\n"
            "  --iters N, --threads N, --seed N, --kib N\n"
            "  --disturb      fork, reclaim and collapse under traffic\n"
-           "  --huge         2 MiB pages\nMODE:\n");
+           "  --huge         2 MiB pages\n"
+           "  --release FILE pending: ends when this file is there\nMODE:\n");
     for (unsigned i = 0; i < ARRAY_SIZE(modes); i++) {
         printf("  %-10s %s\n", modes[i].name, modes[i].help);
     }
@@ -84,6 +87,7 @@ int main(int argc, char **argv)
         { "kib", required_argument, NULL, 'k' },
         { "disturb", no_argument, NULL, 'D' },
         { "huge", no_argument, NULL, 'H' },
+        { "release", required_argument, NULL, 'r' },
         { 0 }
     };
     struct options opt = { .iters = 200, .threads = 1, .seed = 1,
@@ -123,6 +127,9 @@ int main(int argc, char **argv)
             break;
         case 'H':
             opt.huge = true;
+            break;
+        case 'r':
+            opt.release = optarg;
             break;
         default:
             usage();

@@ -17,6 +17,7 @@ struct options {
     uint64_t seed;
     bool disturb;
     bool huge;
+    const char *release;        /* a file, or NULL */
 };
 
 #define SVA_ALL (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
@@ -36,6 +37,8 @@ int mode_owner(const struct options *opt);
 int mode_isolate(const struct options *opt);
 int mode_kill(const struct options *opt);
 int mode_unbind(const struct options *opt);
+int mode_pending(const struct options *opt);
+int mode_denied(const struct options *opt);
 int mode_bench(const struct options *opt);
 int mode_limit(const struct options *opt);
 

@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+# odp: long minutes=12 x86_64
+"""Shared virtual addressing behind the Intel IOMMU: ATS, and page requests for
+what is absent. The kernel is Debian's as shipped, with the one driver that it
+leaves out built from the same source."""
+
+import odptest
+from odp import intree, kernel
+from svatest import Keys, Sva, Tests
+
+
+class Intel(Sva):
+    kernel_name = 'stock'
+    iommu = 'intel'
+    smmu = ()
+    ats = True
+    load = 'modprobe uio; insmod /root/uio_pci_generic_sva.ko'
+
+    @classmethod
+    def settings(cls):
+        module = intree.build('drivers/uio/uio_pci_generic_sva.c',
+                              kernel.find('stock', arch='amd64'))
+        found = super().settings()
+        found['copies'] = [*found['copies'], f'{module}:/root/{module.name}']
+        return found
+
+
+class Pri(Intel, Tests, Keys, odptest.GuestTest):
+    """Path 3: page requests."""
+
+
+odptest.main(__name__)
