@@ -10,6 +10,7 @@
 #include "mlx5-devx.h"
 #include "mlx5-eq.h"
 #include "mlx5-hca.h"
+#include "mlx5-health.h"
 #include "mlx5-memic.h"
 #include "mlx5-mcast.h"
 #include "mlx5-mkey.h"
@@ -40,7 +41,8 @@ enum {
     CMDIF_REV = 5,
     HW_ID = 0x20f,                /* ConnectX-6 */
     INITIALIZING_FW_RESET = 1 << 30, /* driver may ask for a reset */
-    SEVERITY_RFR = 0x8b000000,    /* reset wanted; severity valid: error */
+    SEVERITY_FATAL = 0x8b000000,  /* reset wanted; severity valid: error */
+    SEVERITY_WARNING = 0x0c000000, /* severity valid: warning */
     HEALTH_TICK_NS = 10 * 1000 * 1000,
 };
 
@@ -90,7 +92,7 @@ uint64_t mlx5_hca_cmdq(Mlx5Hca *h)
 {
     struct Mlx5HcaState *s = h->hs;
 
-    return s->health || s->nic == NIC_DISABLED ? 0 :
+    return mlx5_hca_broken(h) || s->nic == NIC_DISABLED ? 0 :
            (uint64_t)s->cmdq_h << 32 | s->cmdq_l;
 }
 
@@ -156,8 +158,8 @@ void mlx5_hca_reset(Mlx5Hca *h)
 
 void mlx5_hca_set_health(Mlx5Hca *h, uint8_t syndrome)
 {
-    trace_mlx5_hca_health(h->name, syndrome);
-    if (syndrome) {
+    trace_mlx5_hca_health(h->name, syndrome, mlx5_health_is_fatal(syndrome));
+    if (mlx5_health_is_fatal(syndrome)) {
         mlx5_cmd_reset(h);
         mlx5_hca_destroy_all(h);
     }
@@ -167,6 +169,11 @@ void mlx5_hca_set_health(Mlx5Hca *h, uint8_t syndrome)
 uint8_t mlx5_hca_health(Mlx5Hca *h)
 {
     return h->hs->health;
+}
+
+bool mlx5_hca_broken(Mlx5Hca *h)
+{
+    return mlx5_health_is_fatal(h->hs->health);
 }
 
 /* Init segment. */
@@ -192,7 +199,8 @@ uint32_t mlx5_iseg_read(Mlx5Hca *h, uint32_t off)
     case ISEG_HEALTH_HW_ID:
         return HW_ID;
     case ISEG_HEALTH_SEVERITY:
-        return s->health ? SEVERITY_RFR : 0;
+        return mlx5_hca_broken(h) ? SEVERITY_FATAL :
+               s->health ? SEVERITY_WARNING : 0;
     case ISEG_HEALTH_SYND:
         return s->health << 16;
     case ISEG_TIMER_H:
@@ -201,7 +209,7 @@ uint32_t mlx5_iseg_read(Mlx5Hca *h, uint32_t off)
         return mlx5_timestamp();
     case ISEG_HEALTH_COUNTER:
         /* Stands still while the device is broken. */
-        return s->health ? 0 :
+        return mlx5_hca_broken(h) ? 0 :
                qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) / HEALTH_TICK_NS;
     default:
         return 0;

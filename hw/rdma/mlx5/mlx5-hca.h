@@ -28,12 +28,6 @@ enum {
 
 #define MLX5_PSID "QODP000000001"
 
-/* Health syndromes of the init segment (mlx5 driver: driver.h, health.c). */
-enum {
-    MLX5_HEALTH_OK = 0x0,
-    MLX5_HEALTH_FW_INTERNAL_ERR = 0x1,
-};
-
 extern const VMStateDescription vmstate_mlx5_cmd, vmstate_mlx5_hca_state;
 
 void mlx5_hca_init(Mlx5Hca *h);
@@ -54,10 +48,13 @@ uint32_t mlx5_iseg_read(Mlx5Hca *h, uint32_t off);
 void mlx5_iseg_write(Mlx5Hca *h, uint32_t off, uint32_t value);
 
 /*
- * The device breaks (@syndrome not 0) or is well again: what the driver's
- * health poll sees. A broken device runs no commands and no traffic.
+ * What the driver's health poll sees; @syndrome of mlx5-health.h. Of a fatal
+ * one all commands and traffic end, and nothing but the driver's reset (or the
+ * function's) mends the device.
  */
 void mlx5_hca_set_health(Mlx5Hca *h, uint8_t syndrome);
 uint8_t mlx5_hca_health(Mlx5Hca *h);
+/* It is fatal. */
+bool mlx5_hca_broken(Mlx5Hca *h);
 
 #endif

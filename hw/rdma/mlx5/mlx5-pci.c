@@ -23,6 +23,7 @@
 #include "mlx5-eq.h"
 #include "mlx5-fabric.h"
 #include "mlx5-hca.h"
+#include "mlx5-health.h"
 #include "mlx5-memic.h"
 #include "mlx5-mcast.h"
 #include "mlx5-mkey.h"
@@ -283,6 +284,7 @@ static void mlx5_pci_realize(PCIDevice *pdev, Error **errp)
     mlx5_devx_init(h);
     mlx5_mcast_init(h);
     mlx5_cmd_init(h);
+    mlx5_health_init(h);
     for (unsigned i = 1; i <= s->portals; i++) {
         if (!mlx5_portal_create(h, pdev, i, &s->portal_conf, errp)) {
             mlx5_pci_exit(pdev);
@@ -313,6 +315,7 @@ static void mlx5_pci_exit(PCIDevice *pdev)
             object_unparent(portal);
         }
     }
+    mlx5_health_fini(h);
     mlx5_cmd_fini(h);
     mlx5_hca_destroy_all(h);
     mlx5_qp_fini(h);

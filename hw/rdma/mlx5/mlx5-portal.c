@@ -115,7 +115,7 @@ static bool portal_is_on(Mlx5Portal *p)
 
 static bool portal_hca_ready(Mlx5Portal *p)
 {
-    return mlx5_hca_allows(p->hca, 0) && !mlx5_hca_health(p->hca);
+    return mlx5_hca_allows(p->hca, 0) && !mlx5_hca_broken(p->hca);
 }
 
 /* Ends the keys that the function's present state does not allow. */

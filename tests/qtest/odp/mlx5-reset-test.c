@@ -146,6 +146,101 @@ static void test_teardown(void)
     qmlx5_stop(d);
 }
 
+/* Health: what the init segment says of what a user makes the firmware say */
+
+enum { ISEG_CMDQ_L = 0x14, ISEG_SEVERITY = 0x238, ISEG_SYND = 0x23c,
+       ISEG_COUNTER = 0x1010 };
+
+static uint32_t iseg(QMlx5 *d, uint32_t off)
+{
+    return bswap32(qtest_readl(d->qts, d->bar + off));
+}
+
+static bool set_health(QMlx5 *d, int syndrome)
+{
+    QDict *r = qtest_qmp(d->qts, "{ 'execute': 'qom-set', 'arguments': "
+                         "{ 'path': '/machine/peripheral/hca0', "
+                         "'property': 'health-syndrome', 'value': %d } }",
+                         syndrome);
+    bool ok = qdict_haskey(r, "return");
+
+    qobject_unref(r);
+    return ok;
+}
+
+static bool counts(QMlx5 *d)
+{
+    uint32_t before = iseg(d, ISEG_COUNTER);
+
+    qmlx5_clock(d, 100 * 1000 * 1000);
+    return iseg(d, ISEG_COUNTER) != before;
+}
+
+static void test_health_fatal(void)
+{
+    static const int syndromes[] = { 0x1, 0x7, 0x8, 0xc, 0x13 };
+    QMlx5 *d = qmlx5_start("");
+
+    for (int i = 0; i < ARRAY_SIZE(syndromes); i++) {
+        uint32_t value;
+
+        make_traffic(d);
+        g_assert_cmphex(iseg(d, ISEG_SYND), ==, 0);
+        g_assert_cmphex(iseg(d, ISEG_SEVERITY), ==, 0);
+        g_assert_true(counts(d));
+        g_assert_true(set_health(d, syndromes[i]));
+        g_assert_cmphex(iseg(d, ISEG_SYND), ==, syndromes[i] << 16);
+        /* Reset wanted, severity valid: error. */
+        g_assert_cmphex(iseg(d, ISEG_SEVERITY), ==, 0x8b000000);
+        g_assert_false(counts(d));
+        qmlx5_cmd_ring(d, 1);
+        quiet(d);
+        /* Not by wishing. */
+        g_assert_false(set_health(d, 0));
+        g_assert_false(set_health(d, 0x10));
+        g_assert_cmphex(iseg(d, ISEG_SYND), ==, syndromes[i] << 16);
+
+        if (i & 1) {
+            flr(d);
+            remap(d);
+        } else {
+            value = (iseg(d, ISEG_CMDQ_L) & ~0xfffu) | 7 << 8;
+            qtest_writel(d->qts, d->bar + ISEG_CMDQ_L, bswap32(value));
+        }
+        /* Disabled until a driver comes. */
+        g_assert_cmphex(iseg(d, ISEG_CMDQ_L) >> 8 & 7, ==, 1);
+        g_assert_cmphex(iseg(d, ISEG_SYND), ==, 0);
+        works(d);
+    }
+    qmlx5_stop(d);
+}
+
+/* Too warm: it says so and works on. */
+static void test_health_warning(void)
+{
+    QMlx5 *d = qmlx5_start("");
+    QMlx5Qp *qp = qmlx5_qp_self(d, QMLX5_RC);
+    uint32_t all = qmlx5_mkey_pa(d, d->pd, QMLX5_ALL);
+    uint64_t buf = qmlx5_alloc(d->host, 8192);
+
+    g_assert_true(set_health(d, 0x10));
+    g_assert_cmphex(iseg(d, ISEG_SYND), ==, 0x10 << 16);
+    g_assert_cmphex(iseg(d, ISEG_SEVERITY), ==, 0x0c000000);
+    g_assert_true(counts(d));
+    qmlx5_fill(d, buf, 4000, 3);
+    qmlx5_post_rdma(qp, QMLX5_OP_WRITE, all, buf, 4000, all, buf + 4096);
+    qmlx5_cq_expect(qp->a.scq, QMLX5_CQE_REQ);
+    qmlx5_expect(d, buf + 4096, 4000, 3);
+    /* These are none. */
+    g_assert_false(set_health(d, 0x2));
+    g_assert_false(set_health(d, 0x11));
+    g_assert_false(set_health(d, 0x14));
+    g_assert_cmphex(iseg(d, ISEG_SYND), ==, 0x10 << 16);
+    g_assert_true(set_health(d, 0));
+    g_assert_cmphex(iseg(d, ISEG_SYND), ==, 0);
+    qmlx5_stop(d);
+}
+
 /* No bus mastering: no access to memory, and no crash. */
 static void test_bus_master_off(void)
 {
@@ -301,6 +396,8 @@ int main(int argc, char **argv)
     qtest_add_func("/mlx5/reset/system", test_system_reset);
     qtest_add_func("/mlx5/reset/flr", test_flr);
     qtest_add_func("/mlx5/reset/teardown", test_teardown);
+    qtest_add_func("/mlx5/reset/health-fatal", test_health_fatal);
+    qtest_add_func("/mlx5/reset/health-warning", test_health_warning);
     qtest_add_func("/mlx5/reset/bus-master-off", test_bus_master_off);
     qtest_add_func("/mlx5/reset/peer", test_peer_reset);
     qtest_add_func("/mlx5/reset/properties", test_properties);
