@@ -371,9 +371,11 @@ enum {
     S2_R = 1 << 6, S2_W = 1 << 7,
     S2_RW = PTE_PAGE | S2_R | S2_W | PTE_AF,
 };
+#define PTE_NG  (1ull << 11)
 #define PTE_DBM (1ull << 51)
 #define PTE_PXN (1ull << 53)
 #define PTE_UXN (1ull << 54)
+#define S2_XN   (1ull << 54)
 
 /* Address of the level 3 descriptor of @va; makes tables on the way. */
 static inline uint64_t pt_slot(SmmuTest *t, uint64_t root, uint64_t va)
