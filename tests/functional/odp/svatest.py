@@ -240,9 +240,10 @@ class Moved:
 
     def test_snapshot(self):
         first = self.guest
-        first.sh(f'odp-sva pending --device {self.hcas[0]} --portal '
-                 f'{self.portals[0]} --iters {self.PENDING} --release /tmp/go '
-                 '>/tmp/out 2>&1 </dev/null &')
+        pid = first.sh(
+            f'odp-sva pending --device {self.hcas[0]} --portal '
+            f'{self.portals[0]} --iters {self.PENDING} --release /tmp/go '
+            '>/tmp/out 2>&1 </dev/null & echo $!').strip()
         self.assertIn(f'holding {self.PENDING}', self.wait_out('holding'))
         with tempfile.TemporaryDirectory() as tmp:
             state = Path(tmp) / 'state'
@@ -261,7 +262,8 @@ class Moved:
         out = self.wait_out('released')
         self.assertIn(f'released: {self.PENDING} completed, 0 wrong', out)
         # A release that comes after the next open unbinds that one.
-        self.sh('while pgrep odp-sva; do sleep 0.1; done; sleep 0.5')
+        self.sh(f'while readlink /proc/{pid}/exe; do sleep 0.1; done; '
+                'sleep 0.5')
         self.odp('traffic', '--iters', 100, '--kib', 128)
 
 
