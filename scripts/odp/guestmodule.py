@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Kernel modules for guests: C in tests/guest, built for a stock kernel from
-Debian's packages of its headers.
+Debian's packages of its headers, or for one of kbuild.py's that keeps them.
 
 A module NAME is tests/guest/NAME/*.c with a Kbuild file. The headers are the
 kernel's own arm64 packages; the programs that build with them come from the
@@ -70,15 +70,21 @@ def _headers(suite, release):
 
 
 def build(name, kern, suite='trixie'):
-    """Path of module NAME for a stock kernel of a suite."""
+    """Path of module NAME for a stock kernel of a suite, or for a kernel of
+    ours."""
     src = guestprog.SOURCES / name
     files = sorted(src.glob('*.[ch]')) + [src / 'Kbuild']
     if not kern.version:
         raise OdpError(f'{name}: only kernels of packages have headers')
     packages.ensure(TOOLS)
     cc = guestprog.compiler()
-    tree = _headers(suite, kern.release)
-    key = hashlib.sha256(f'{kern.release} {kern.version} '.encode()
+    tree = kern.image.parent / 'headers'
+    where = ['-C', tree, 'O=build']
+    if not tree.is_dir():
+        tree = _headers(suite, kern.release)
+        where = ['-C', tree]
+    own = kern.image.parent.name if len(where) > 2 else ''
+    key = hashlib.sha256(f'{kern.release} {kern.version} {own}'.encode()
                          + output([cc, '-dumpfullversion']).encode())
     for path in files:
         key.update(path.name.encode() + b'\0' + path.read_bytes() + b'\0')
@@ -93,7 +99,7 @@ def build(name, kern, suite='trixie'):
         work.mkdir()
         for path in files:
             shutil.copy(path, work)
-        run(['make', '-s', '-C', tree, f'M={work}', 'ARCH=arm64',
+        run(['make', '-s', *where, f'M={work}', 'ARCH=arm64',
              f'CC={cc}', 'CROSS_COMPILE=aarch64-linux-gnu-', 'modules'],
             quiet=True, what=f'compiling {name}')
         place.mkdir(exist_ok=True)

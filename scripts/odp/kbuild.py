@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Guest kernels built from Debian's unmodified linux-source package with our
-configuration (tests/guest/kernel): what the packaged kernels leave out, SVA
+configurations (tests/guest/kernel): what the packaged kernels leave out, SVA
 above all.
 
-    built('arm64') -> {'image', 'modules', 'release', 'version'}
+    built('sva') -> {'image', 'modules', 'release', 'version'}
 
 A kernel is found again by the name of its source package, its configuration,
-its compiler and its patches. Only built('arm64', patched=True) has any:
-tests/guest/patches, examples of work on a driver with our models.
+its compiler and its patches. Only sva-pri has any: tests/guest/patches,
+examples of work on a driver with our models.
 """
 
 import os
@@ -36,13 +36,11 @@ PATCHES = image.RECIPE / 'patches'
 class Arch:
     """How a kernel for one architecture is built.
 
-    config: files of CONFIG, in order. image: what make leaves. needs: host
-    packages and why.
+    image: what make leaves. needs: host packages and why.
     """
     make: str
     prefix: str
     target: str
-    config: tuple
     image: str
     needs: dict
 
@@ -60,9 +58,34 @@ COMMON_NEEDS = {
 
 ARCHS = {
     'arm64': Arch('arm64', 'aarch64-linux-gnu-', 'Image',
-                  ('sva.config', 'arm64.config'), 'arch/arm64/boot/Image',
+                  'arch/arm64/boot/Image',
                   {'gcc-aarch64-linux-gnu': 'compiles for arm64 guests'}),
 }
+
+
+@dataclass
+class Recipe:
+    """config: files of CONFIG, in order. patched: with PATCHES. headers: keep
+    what modules of ours (guestmodule.py) need."""
+    arch: str
+    config: tuple
+    patched: bool = False
+    headers: bool = False
+
+
+KERNELS = {
+    'sva': Recipe('arm64', ('sva.config', 'arm64.config')),
+    'sva-pri': Recipe('arm64', ('sva.config', 'arm64.config'), patched=True),
+    'zdma': Recipe('arm64', ('sva.config', 'arm64.config', 'zdma.config'),
+                   headers=True),
+}
+
+#: What a build of a module wants of a source tree and of `build` in it.
+HEADERS = ('Makefile', 'Kbuild', 'Kconfig', 'scripts', 'include',
+           'arch/arm64/Makefile', 'arch/arm64/include', 'tools/include',
+           'tools/scripts', 'build/Makefile', 'build/.config',
+           'build/Module.symvers', 'build/scripts', 'build/include',
+           'build/arch/arm64/include')
 
 
 def source():
@@ -81,36 +104,38 @@ def source():
     return names[0], version, apt.download([f'{names[0]}:arm64'], SUITE)[0]
 
 
-def built(arch='arm64', update=False, patched=False):
-    """The kernel for an architecture, built when it is not there."""
-    spec = ARCHS[arch]
-    patches = sorted(PATCHES.glob('*.patch')) if patched else []
+def built(name, update=False):
+    """The kernel of a recipe, built when it is not there."""
+    recipe = KERNELS[name]
+    spec = ARCHS[recipe.arch]
+    patches = sorted(PATCHES.glob('*.patch')) if recipe.patched else []
     # Nothing is added to what names an unpatched kernel.
     more = [p.read_text() for p in patches]
-    config = ''.join((CONFIG / c).read_text() for c in spec.config)
+    config = ''.join((CONFIG / c).read_text() for c in recipe.config)
     packages.ensure({**COMMON_NEEDS, **spec.needs})
     cc = output([spec.prefix + 'gcc', '-dumpfullversion']).strip()
 
     def make():
-        name, version, deb = source()
+        package, version, deb = source()
         key = image.digest(deb.name, config, cc, *more)
-        kind = 'sva-pri' if patched else 'sva'
-        dest = image.guest_cache('kernels') / f'{kind}-{arch}-{key[:12]}'
+        dest = image.guest_cache('kernels') / \
+            f'{name}-{recipe.arch}-{key[:12]}'
         result = {'image': str(dest / Path(spec.image).name),
                   'modules': str(dest / 'modules.cpio.lz4'),
                   'version': version}
         if not (dest / 'release').exists():
-            _build(spec, name, version, deb, config, dest, patches)
+            say(f'building the {name} kernel for {recipe.arch} from {package} '
+                f'{version}: about 20 minutes of processor time')
+            _build(spec, deb, config, dest, patches, recipe.headers)
         result['release'] = (dest / 'release').read_text().strip()
         return result
-    return image.remembered('kernel', ['sva', arch, SUITE, config, cc, *more],
+    return image.remembered('kernel', [name, recipe.arch, SUITE, config, cc,
+                                       *more],
                             lambda r: [r['image'], r['modules']], make,
                             update)
 
 
-def _build(spec, name, version, deb, config, dest, patches):
-    say(f'building the sva kernel for {spec.make} from {name} {version}: '
-        'about 20 minutes of processor time')
+def _build(spec, deb, config, dest, patches, headers):
     start = time.monotonic()
     tmp = image.guest_cache('kernel-work') / dest.name
     log = tmp.with_name(tmp.name + '.log')
@@ -149,6 +174,8 @@ def _build(spec, name, version, deb, config, dest, patches):
         dest.mkdir(parents=True, exist_ok=True)
         module_layer(mods / 'lib/modules' / release, release,
                      dest / 'modules.cpio.lz4', everything=True)
+        if headers:
+            _keep_headers(tree, dest / 'headers')
         shutil.copy(out / '.config', dest / 'config')
         shutil.copy(out / spec.image, dest / Path(spec.image).name)
         (dest / 'release').write_text(release + '\n')
@@ -157,6 +184,17 @@ def _build(spec, name, version, deb, config, dest, patches):
         remove_tree(tmp)
     say(f'built kernel {release} in {(time.monotonic() - start) / 60:.0f} '
         'minutes')
+
+
+def _keep_headers(tree, dest):
+    """What a module needs is built with `make -C DEST O=build M=DIR`."""
+    remove_tree(dest)
+    for name in HEADERS:
+        if (tree / name).is_dir():
+            shutil.copytree(tree / name, dest / name, symlinks=True)
+        else:
+            (dest / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(tree / name, dest / name)
 
 
 def _check_config(path, wanted):

@@ -42,12 +42,12 @@ class Kernel:
 
 def names():
     """All names that find() knows."""
-    return sorted([*STOCK, 'sva', 'sva-pri'])
+    return sorted([*STOCK, *kbuild.KERNELS])
 
 
 def find(name, update=False, arch='arm64'):
-    """The Kernel of a name: one of STOCK, sva and sva-pri (kbuild.py), or the
-    path of an image, or of a kernel's build directory."""
+    """The Kernel of a name: one of STOCK or of kbuild.KERNELS, or the path of
+    an image, or of a kernel's build directory."""
     if name in STOCK:
         suite, package = STOCK[name]
         if arch != 'arm64':
@@ -62,12 +62,12 @@ def find(name, update=False, arch='arm64'):
                                  make, update)
         return Kernel(Path(found['image']), Path(found['modules']),
                       found['release'], found['version'])
-    if name in ('sva', 'sva-pri'):
+    if name in kbuild.KERNELS:
         if arch != 'arm64':
             raise OdpError(f'--kernel {name}: only for arm64; the stock amd64 '
                            'kernel binds address spaces, --in-tree builds the '
                            'driver that it leaves out')
-        found = kbuild.built(arch, update, patched=name == 'sva-pri')
+        found = kbuild.built(name, update)
         return Kernel(Path(found['image']), Path(found['modules']),
                       found['release'], found['version'])
     if '/' not in name and not os.path.exists(name):
