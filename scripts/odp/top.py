@@ -16,18 +16,20 @@ from .cli import Parser
 from .common import OdpError
 from .machine import PREFIX
 
-#: Types whose counters we show (as the composition tree names them), and how
-#: the names of their counters begin. A property "stats" is a set of counters.
+#: Types whose counters we show (as the composition tree names them), and
+#: the properties that hold them: a name, the beginning of names (with -), or
+#: a set of counters.
 MODELS = {
-    'mlx5-hca': ('odp-', 'sva-', 'dma-', 'atc-', 'faults-'),
-    'mlx5-sva-portal': ('odp-', 'sva-', 'dma-', 'atc-', 'faults-'),
+    'mlx5-hca': ('odp-', 'fault-counters'),
     'arm-mmu500': ('stats',),
-    'arm-smmuv3': ('stats', 'stat-'),
-    'pcie-exerciser': ('atc-', 'pri-'),
+    'arm-smmuv3': ('transactions', 'tlb-misses', 'config-misses',
+                   'walk-accesses', 'config-accesses', 'ats-requests',
+                   'translated-transactions'),
+    'pcie-exerciser': ('stalls', 'page-requests', 'atc-'),
 }
 #: Where devices hang in the tree; deeper ones are no devices of a machine.
 ROOTS = ('/machine', '/machine/peripheral', '/machine/peripheral-anon',
-         '/machine/unattached')
+         '/machine/soc', '/machine/unattached')
 
 
 class Qmp:
@@ -86,7 +88,7 @@ def newest_socket():
 
 
 def devices(qmp):
-    """[(path, name, prefixes)] of our models in the machine."""
+    """[(path, name, properties)] of our models in the machine."""
     found = []
     for root in ROOTS:
         try:
@@ -101,28 +103,48 @@ def devices(qmp):
     return found
 
 
-def counters(qmp, path, prefixes):
+def wanted(name, properties):
+    return any(name.startswith(p) if p.endswith('-') else name == p
+               for p in properties)
+
+
+def flat(value, name):
+    """{name: number} of a property: a number, a set of counters, or lists of
+    such sets. Of the HCA's lists only that of its functions is shown: keys
+    and queue pairs come and go."""
+    out = {}
+    if isinstance(value, int) and not isinstance(value, bool):
+        out[name] = value
+    elif isinstance(value, dict):
+        for key, part in sorted(value.items()):
+            if isinstance(part, int):
+                out.update(flat(part, key))
+            elif key == 'functions':
+                for one in part:
+                    own = f'function-{one["function"]}-'
+                    out.update({own + k: n for k, n in sorted(one.items())
+                                if k not in ('function', 'latency')})
+    return out
+
+
+def counters(qmp, path, properties):
     """{name: number} of one device."""
     out = {}
     for prop in sorted(qmp.call('qom-list', path=path),
                        key=lambda p: p['name']):
         name = prop['name']
-        if not name.startswith(prefixes):
-            continue
-        value = qmp.call('qom-get', path=path, property=name)
-        group = value if isinstance(value, dict) else {name: value}
-        for key, number in sorted(group.items()):
-            if isinstance(number, int) and not isinstance(number, bool):
-                out[key] = number
+        if wanted(name, properties):
+            out.update(flat(qmp.call('qom-get', path=path, property=name),
+                            name))
     return out
 
 
 def look(qmp, found, before, seconds):
     """One screenful; returns what it read, for the rates of the next."""
     now = {}
-    for path, title, prefixes in found:
+    for path, title, properties in found:
         print(title)
-        now[path] = counters(qmp, path, prefixes)
+        now[path] = counters(qmp, path, properties)
         for name, number in now[path].items():
             line = f'  {name:32} {number:>16}'
             if path in before and seconds:

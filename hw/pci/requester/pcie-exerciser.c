@@ -905,7 +905,19 @@ static const Property exerciser_properties[] = {
 
 static void exerciser_instance_init(Object *obj)
 {
+    PCIeRequester *r = &PCIE_EXERCISER(obj)->r;
+
     PCI_DEVICE(obj)->cap_present |= QEMU_PCI_CAP_EXPRESS;
+    object_property_add_uint64_ptr(obj, "stalls", &r->n_stall,
+                                   OBJ_PROP_FLAG_READ);
+    object_property_add_uint64_ptr(obj, "page-requests", &r->n_page_req,
+                                   OBJ_PROP_FLAG_READ);
+    object_property_add_uint64_ptr(obj, "atc-hits", &r->n_atc_hit,
+                                   OBJ_PROP_FLAG_READ);
+    object_property_add_uint64_ptr(obj, "atc-misses", &r->n_atc_miss,
+                                   OBJ_PROP_FLAG_READ);
+    object_property_add_uint64_ptr(obj, "atc-invalidations", &r->n_atc_inv,
+                                   OBJ_PROP_FLAG_READ);
 }
 
 static void exerciser_class_init(ObjectClass *klass, const void *data)

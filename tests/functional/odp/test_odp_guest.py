@@ -158,9 +158,10 @@ class Trouble(unittest.TestCase):
 
 
 class Top(unittest.TestCase):
-    def test_counters(self):
-        run = subprocess.Popen([ODP, 'guest', '--hca', '1', '--iommu',
-                                'mmu500', '--', 'echo started; sleep 1000'],
+    def top(self, *options):
+        """What `odp top` prints of a guest, twice."""
+        run = subprocess.Popen([ODP, 'guest', '--hca', '1', *options,
+                                '--', 'echo started; sleep 1000'],
                                stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL,
@@ -180,9 +181,25 @@ class Top(unittest.TestCase):
                 run.wait(30)
         self.assertEqual(p.returncode, 0, p.stderr)
         self.assertEqual(p.stdout.count('hca0 (mlx5-hca)'), 2, p.stdout)
+        return p.stdout
+
+    def test_counters(self):
+        out = self.top('--iommu', 'mmu500', '--hca-options',
+                       'link=ib,sva-portals=1', '--qemu-arg=-device',
+                       '--qemu-arg=pcie-exerciser')
         # The driver's command queue went through the IOMMU; no rate at first.
-        self.assertRegex(p.stdout, r'(?m)^  transactions +[1-9]\d*$')
-        self.assertRegex(p.stdout, r'(?m)^  odp-faults +0 +0\.0/s$')
+        self.assertRegex(out, r'(?m)^  transactions +[1-9]\d*$')
+        for name in ('odp-faults', 'function-0-stalls', 'function-1-stalls',
+                     'stalls', 'atc-misses'):
+            self.assertRegex(out, rf'(?m)^  {name} +0 +0\.0/s$')
+        self.assertIn('(pcie-exerciser)', out)
+
+    def test_counters_smmuv3(self):
+        out = self.top('--iommu', 'smmuv3', '--qemu-arg=-global',
+                       '--qemu-arg=arm-smmuv3.pmcg=on')
+        self.assertIn('(arm-smmuv3)', out)
+        self.assertRegex(out, r'(?m)^  transactions +[1-9]\d*$')
+        self.assertRegex(out, r'(?m)^  walk-accesses +[1-9]\d*$')
 
     def test_no_machine(self):
         with tempfile.TemporaryDirectory() as tmp:
