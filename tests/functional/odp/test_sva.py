@@ -7,7 +7,7 @@ with and without ATS."""
 import re
 
 import odptest
-from svatest import Keys, Lives, Sva, Tests
+from svatest import Keys, Lives, Moved, Sva, Tests
 
 
 class Stall(Tests, odptest.GuestTest):
@@ -43,6 +43,17 @@ class Unbind(Lives, Sva, odptest.GuestTest):
 
     def test_unbind(self):
         self.many('unbind', 200 if odptest.LONG else 6)
+
+
+class MovedStall(Moved, Sva, odptest.GuestTest):
+    """64 stalls in a snapshot."""
+    portal_options = Stall.portal_options
+
+
+class MovedAts(Moved, Sva, odptest.GuestTest):
+    """The same with ATS on top."""
+    smmu = Ats.smmu
+    ats = True
 
 
 class Denied(Sva, odptest.GuestTest):
