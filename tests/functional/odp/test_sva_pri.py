@@ -7,7 +7,7 @@ leaves out built from the same source."""
 
 import odptest
 from odp import intree, kernel
-from svatest import Keys, Sva, Tests
+from svatest import Keys, Moved, Sva, Tests
 
 
 class Intel(Sva):
@@ -28,6 +28,10 @@ class Intel(Sva):
 
 class Pri(Intel, Tests, Keys, odptest.GuestTest):
     """Path 3: page requests."""
+
+
+class MovedPri(Moved, Intel, odptest.GuestTest):
+    """64 page requests in a snapshot."""
 
 
 odptest.main(__name__)
