@@ -182,6 +182,19 @@ class Tests(Sva):
         self.odp('traffic', '--iters', 20000 if odptest.LONG else 300,
                  '--threads', 2, '--kib', 128, seconds=1800)
 
+    def test_disturbed(self):
+        """While the kernel takes pages away, forks, collapses and splits."""
+        thp = '/sys/kernel/mm/transparent_hugepage/enabled'
+        self.sh(f'echo madvise >{thp}')
+        try:
+            out = self.odp('traffic', '--iters', 5000 if odptest.LONG else 200,
+                           '--threads', 2, '--kib', 128, '--disturb',
+                           seconds=1800)
+        finally:
+            self.sh(f'echo never >{thp}')
+        for what in 'forks', 'page-outs', 'collapses':
+            self.assertGreater(int(re.search(rf'{what} (\d+)', out)[1]), 0)
+
     def test_two_hcas(self):
         """The peer is another HCA with ordinary memory."""
         self.odp('traffic', '--iters', 300, '--kib', 128, '--peer',
