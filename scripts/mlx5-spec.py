@@ -59,6 +59,8 @@ def capabilities():
     out = ['| type | field | maximum | driver may set | when |',
            '|---|---|---|---|---|']
     text = strip((SRC / 'mlx5-caps-table.c').read_text())
+    text = re.sub(r'\bMLX5_CAP_USER\((\w+), 0x\w+, \d+,',
+                  r'MLX5_CAP(user, \1,', text)
     for _, field, kind, when, how, value in CAP.findall(text):
         n = eval(value.replace('/', '//'), {}, known)
         out.append(f"| {TYPES[kind]} | {field.replace('__', '.')} | {n} |"

@@ -9,12 +9,18 @@
 #include "qemu/osdep.h"
 #include "mlx5-caps.h"
 #include "mlx5-caps-table.h"
+#include "mlx5-cq.h"
 #include "mlx5-memic.h"
 
 #define MLX5_CAP(s, f, t, when_, set_, max_) \
     { .name = #f, .type = (t), .off = MLX5_OFF_##s##_##f, \
       .width = MLX5_WIDTH_##s##_##f, .when = MLX5_CAP_##when_, \
       .set = MLX5_CAP_##set_, .max = (max_) }
+
+/* What user space knows and the kernel's header does not name. */
+#define MLX5_CAP_USER(f, off_, width_, t, when_, set_, max_) \
+    { .name = #f, .type = (t), .off = (off_), .width = (width_), \
+      .when = MLX5_CAP_##when_, .set = MLX5_CAP_##set_, .max = (max_) }
 
 const Mlx5CapRow mlx5_cap_rows[] = {
     /* Device. */
@@ -63,6 +69,11 @@ const Mlx5CapRow mlx5_cap_rows[] = {
     MLX5_CAP(cmd_hca_cap, cq_moderation, 0, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap, cq_resize, 0, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap, cqe_128_always, 0, ALWAYS, FIXED, 1),
+    MLX5_CAP(cmd_hca_cap, cqe_compression, 0, ALWAYS, FIXED, 1),
+    MLX5_CAP(cmd_hca_cap, cqe_compression_128, 0, ALWAYS, FIXED, 1),
+    MLX5_CAP(cmd_hca_cap, cqe_compression_max_num, 0, ALWAYS, FIXED,
+             MLX5_CQE_COMP_MAX),
+    MLX5_CAP(cmd_hca_cap, mini_cqe_resp_stride_index, 0, ALWAYS, FIXED, 1),
 
     /* Queue pairs and shared receive queues. */
     MLX5_CAP(cmd_hca_cap, rc, 0, ALWAYS, FIXED, 1),
@@ -71,6 +82,7 @@ const Mlx5CapRow mlx5_cap_rows[] = {
     MLX5_CAP(cmd_hca_cap, xrc, 0, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap, log_max_mcg, 0, ALWAYS, FIXED, MLX5_LOG_MAX_MCG),
     MLX5_CAP(cmd_hca_cap, max_qp_mcg, 0, ALWAYS, FIXED, MLX5_MAX_QP_MCG),
+    MLX5_CAP(cmd_hca_cap, block_lb_mc, 0, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap, dct, 0, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap, qpc_extension, 0, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap, log_max_ra_req_dc, 0, ALWAYS, FIXED,
@@ -94,6 +106,11 @@ const Mlx5CapRow mlx5_cap_rows[] = {
     MLX5_CAP(cmd_hca_cap, log_max_srq_sz, 0, ALWAYS, FIXED,
              MLX5_LOG_MAX_SRQ_SZ),
     MLX5_CAP(cmd_hca_cap, log_max_rmp, 0, ALWAYS, FIXED, MLX5_LOG_MAX_SRQ),
+    MLX5_CAP(cmd_hca_cap, log_max_xrq, 0, ALWAYS, FIXED, MLX5_LOG_MAX_XRQ),
+    MLX5_CAP(cmd_hca_cap, tag_matching, 0, ALWAYS, FIXED, 1),
+    MLX5_CAP(cmd_hca_cap, rndv_offload_rc, 0, ALWAYS, FIXED, 1),
+    MLX5_CAP(cmd_hca_cap, log_tag_matching_list_sz, 0, ALWAYS, FIXED,
+             MLX5_LOG_MAX_TM_LIST),
     MLX5_CAP(cmd_hca_cap, atomic, 0, ALWAYS, FIXED, 1),
 
     /* Domains. */
@@ -128,6 +145,15 @@ const Mlx5CapRow mlx5_cap_rows[] = {
     MLX5_CAP(cmd_hca_cap_2, max_mkey_log_entity_size_mtt, 0x20, ALWAYS, FIXED,
              40),
 
+    /* Signatures (rdma-core: providers/mlx5/mlx5_ifc.h). */
+    MLX5_CAP(cmd_hca_cap, sho, 0, ALWAYS, FIXED, 1),
+    MLX5_CAP(cmd_hca_cap, sigerr_cqe, 0, ALWAYS, FIXED, 1),
+    MLX5_CAP(cmd_hca_cap, drain_sigerr, 0, ALWAYS, FIXED, 1),
+    MLX5_CAP_USER(sig_crc64_xp10, 0x147, 1, 0, ALWAYS, FIXED, 1),
+    MLX5_CAP_USER(sig_crc32c, 0x148, 1, 0, ALWAYS, FIXED, 1),
+    MLX5_CAP_USER(sig_block_4048, 0x1f0, 1, 0, ALWAYS, FIXED, 1),
+    MLX5_CAP_USER(sigerr_domain_and_sig_type, 0x480, 1, 0, ALWAYS, FIXED, 1),
+
     /* Device memory. */
     MLX5_CAP(cmd_hca_cap, device_memory, 0, ALWAYS, FIXED, 1),
     MLX5_CAP(device_mem_cap, memic, 0xf, ALWAYS, FIXED, 1),
@@ -139,6 +165,11 @@ const Mlx5CapRow mlx5_cap_rows[] = {
              MLX5_MEMIC_BYTES),
     MLX5_CAP(device_mem_cap, max_memic_size, 0xf, ALWAYS, FIXED,
              MLX5_MEMIC_BYTES / 2),
+
+    MLX5_CAP(device_mem_cap, memic_operations, 0xf, ALWAYS, FIXED, 3),
+    /* Sizes that these work on, by log2. */
+    MLX5_CAP_USER(memic_increment_sizes, 0x20, 8, 0xf, ALWAYS, FIXED, 0xf),
+    MLX5_CAP_USER(memic_test_and_set_sizes, 0x30, 8, 0xf, ALWAYS, FIXED, 0xf),
 
     /* Atomics. */
     MLX5_CAP(atomic_caps, atomic_req_8B_endianness_mode, 3, ALWAYS,

@@ -14,6 +14,8 @@ enum {
     MLX5_LOG_MAX_QP_SZ      = 15,
     MLX5_LOG_MAX_SRQ        = 16,
     MLX5_LOG_MAX_SRQ_SZ     = 15,
+    MLX5_LOG_MAX_XRQ        = 16, /* they are numbered with the SRQs */
+    MLX5_LOG_MAX_TM_LIST    = 7,  /* tags of an XRQ */
     MLX5_LOG_MAX_CQ         = 18,
     MLX5_LOG_MAX_CQ_SZ      = 22,
     MLX5_LOG_MAX_EQ         = 6,

@@ -159,6 +159,7 @@ struct Mlx5Hca {
     struct Mlx5CapState *caps;    /* mlx5-caps.c: current capabilities */
     struct Mlx5MemicState *memic; /* mlx5-memic.c: device memory, or NULL */
     MemoryRegion memic_ram;       /* ... the memory itself */
+    MemoryRegion memic_op[2];     /* ... windows of operations on it */
 
     uint32_t special_qpn[2];      /* migration: QPNs of QP0 and QP1 */
 

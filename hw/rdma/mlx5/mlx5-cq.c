@@ -108,7 +108,7 @@ void mlx5_cq_doorbell(Mlx5Hca *h, uint64_t value)
 
 /* Posting */
 
-static void mlx5_cq_fail(Mlx5Cq *cq, uint8_t status, uint8_t syndrome)
+void mlx5_cq_fail(Mlx5Cq *cq, uint8_t status, uint8_t syndrome)
 {
     cq->status = status;
     trace_mlx5_cq_error(cq->hca->name, cq->obj.id, status);
@@ -139,34 +139,49 @@ static bool mlx5_cq_full(Mlx5Cq *cq)
 {
     uint32_t size = 1u << cq->log_size;
 
-    return cq->pi - cq->ci >= size && mlx5_cq_used(cq) >= size;
+    uint32_t more = mlx5_mini_pending(cq);
+
+    return cq->pi + more - cq->ci >= size && mlx5_cq_used(cq) + more >= size;
 }
 
-static bool mlx5_cq_write(Mlx5Cq *cq, const uint8_t cqe[64])
+bool mlx5_cq_write(Mlx5Cq *cq, uint32_t index, const uint8_t b[64], bool cqe)
 {
     uint32_t stride = mlx5_cq_stride(cq), size = 1u << cq->log_size;
     uint64_t contig;
-    uint64_t addr = mlx5_buf_addr(&cq->buf, (uint64_t)(cq->pi & (size - 1)) *
+    uint64_t addr = mlx5_buf_addr(&cq->buf, (uint64_t)(index & (size - 1)) *
                                   stride + stride - 64, &contig);
-    uint64_t last = ldq_he_p(cqe + 56);
+    uint64_t last = ldq_he_p(b + 56);
     uint8_t *owner = (uint8_t *)&last + 7;
     Mlx5Hold hold;
 
-    *owner = (*owner & ~1) | !!(cq->pi & size);
+    if (cqe) {
+        *owner = (*owner & ~1) | !!(index & size);
+    }
     if (contig < 64 ||
         mlx5_dma_hold(cq->hca, addr, 64, true, &hold) != MLX5_DMA_OK) {
         return false;
     }
     if (hold.len == 64) {
-        memcpy(hold.ptr, cqe, 56);
+        memcpy(hold.ptr, b, 56);
         smp_wmb();                /* the owner bit gives the CQE away */
         qatomic_set__nocheck((uint64_t *)((uint8_t *)hold.ptr + 56), last);
         mlx5_dma_release(cq->hca, &hold, 64);
         return true;
     }
     mlx5_dma_release(cq->hca, &hold, 0);
-    return mlx5_dma_write(cq->hca, addr, cqe, 56) == MLX5_DMA_OK &&
+    return mlx5_dma_write(cq->hca, addr, b, 56) == MLX5_DMA_OK &&
            mlx5_dma_write(cq->hca, addr + 56, &last, 8) == MLX5_DMA_OK;
+}
+
+void mlx5_cq_advance(Mlx5Cq *cq, uint32_t n, bool solicited)
+{
+    cq->pi += n;
+    if (solicited) {
+        cq->solicited_pi = cq->pi;
+    }
+    if (cq->armed == 1 || (cq->armed == 2 && solicited)) {
+        mlx5_cq_notify(cq);
+    }
 }
 
 bool mlx5_cq_post(Mlx5Hca *h, Mlx5Cq *cq, const uint8_t cqe[64],
@@ -178,22 +193,23 @@ bool mlx5_cq_post(Mlx5Hca *h, Mlx5Cq *cq, const uint8_t cqe[64],
         return false;
     }
     if (!cq->oi && mlx5_cq_full(cq)) {
+        mlx5_mini_flush(cq);
         mlx5_cq_fail(cq, MLX5_CQ_STATUS_OVERFLOW, MLX5_CQ_ERR_OVERRUN);
         return false;
     }
-    if (!mlx5_cq_write(cq, cqe)) {
+    if (mlx5_mini_take(cq, cqe, solicited)) {
+        return true;
+    }
+    if (!mlx5_mini_flush(cq) || cq->status != MLX5_CQ_STATUS_OK) {
+        return false;
+    }
+    if (!mlx5_cq_write(cq, cq->pi, cqe, true)) {
         mlx5_cq_fail(cq, MLX5_CQ_STATUS_WRITE, MLX5_CQ_ERR_ACCESS);
         return false;
     }
     trace_mlx5_cq_post(h->name, cq->obj.id, cq->pi, opcode, solicited);
-    cq->pi++;
     solicited |= opcode == MLX5_CQE_REQ_ERR || opcode == MLX5_CQE_RESP_ERR;
-    if (solicited) {
-        cq->solicited_pi = cq->pi;
-    }
-    if (cq->armed == 1 || (cq->armed == 2 && solicited)) {
-        mlx5_cq_notify(cq);
-    }
+    mlx5_cq_advance(cq, 1, solicited);
     return true;
 }
 
@@ -202,12 +218,14 @@ bool mlx5_cq_post(Mlx5Hca *h, Mlx5Cq *cq, const uint8_t cqe[64],
 static void mlx5_cq_free(Mlx5Hca *h, Mlx5Cq *cq)
 {
     mlx5_obj_ref(mlx5_table_get(&h->eqs, cq->eqn), -1);
+    mlx5_uar_ref(h, cq->uar_page, -1);
     mlx5_table_del(&h->cqs, &cq->obj);
     if (cq->timer) {
         timer_free(cq->timer);
     }
     mlx5_umem_put(h, &cq->umems);
     mlx5_buf_fini(&cq->buf);
+    mlx5_mini_free(cq);
     g_free(cq);
 }
 
@@ -226,6 +244,15 @@ static bool mlx5_cq_buf(Mlx5Hca *h, Mlx5Cmd *c, bool umem, const uint8_t *cqc,
                          MLX5_GET(cqc, cqc, page_offset), size);
 }
 
+/* As the context says. */
+static void mlx5_cq_compress(Mlx5Cq *cq)
+{
+    cq->mini_format = MLX5_GET(cq->raw, cqc, mini_cqe_res_format);
+    if (MLX5_GET(cq->raw, cqc, cqe_comp_en) && !cq->mini) {
+        mlx5_mini_new(cq);
+    }
+}
+
 static enum Mlx5CmdStatus mlx5_cq_create(Mlx5Hca *h, Mlx5Cmd *c)
 {
     const uint8_t *cqc = MLX5_ADDR(c->in, create_cq_in, cq_context);
@@ -237,7 +264,10 @@ static enum Mlx5CmdStatus mlx5_cq_create(Mlx5Hca *h, Mlx5Cmd *c)
     Mlx5UmemRefs umems = { 0 };
     Mlx5Cq *cq;
 
-    if (log_size > MLX5_LOG_MAX_CQ_SZ || cqe_sz > 2 || dbr & 7) {
+    if (log_size > MLX5_LOG_MAX_CQ_SZ || cqe_sz > 2 || dbr & 7 ||
+        (MLX5_GET(cqc, cqc, cqe_comp_en) &&
+         (MLX5_GET(cqc, cqc, mini_cqe_res_format) == 2 ||
+          MLX5_GET(cqc, cqc, cqe_compression_layout)))) {
         return MLX5_CMD_BAD_PARAM;
     }
     if (!mlx5_res_get_shared(c, &h->eqs, eqn) ||
@@ -267,13 +297,16 @@ static enum Mlx5CmdStatus mlx5_cq_create(Mlx5Hca *h, Mlx5Cmd *c)
         return MLX5_CMD_BAD_PARAM;
     }
     cq->umems = umems;
+    mlx5_cq_compress(cq);
     if (!mlx5_table_add(&h->cqs, &cq->obj)) {
         mlx5_umem_put(h, &umems);
         mlx5_buf_fini(&cq->buf);
+        mlx5_mini_free(cq);
         g_free(cq);
         return MLX5_CMD_NO_RES;
     }
     mlx5_obj_ref(mlx5_table_get(&h->eqs, eqn), 1);
+    mlx5_uar_ref(h, cq->uar_page, 1);
     MLX5_SET(c->out, create_cq_out, cqn, cq->obj.id);
     trace_mlx5_cq_create(h->name, cq->obj.id, 1u << log_size,
                          mlx5_cq_stride(cq), eqn);
@@ -344,7 +377,7 @@ static enum Mlx5CmdStatus mlx5_cq_resize(Mlx5Hca *h, Mlx5Cmd *c, Mlx5Cq *cq)
     }
     used = mlx5_cq_used(cq);
     if (used >= 1u << log_size || used >= 1u << cq->log_size ||
-        !mlx5_cq_write(cq, cqe)) {
+        !mlx5_cq_write(cq, cq->pi, cqe, true)) {
         mlx5_buf_fini(&buf);
         mlx5_umem_put(h, &umems);
         return MLX5_CMD_BAD_SIZE_OUTS_CQES;
@@ -496,6 +529,7 @@ static bool mlx5_cqs_post_load(void *opaque, int version_id, Error **errp)
         Mlx5Cq *cq = (Mlx5Cq *)o;
 
         cq->hca = h;
+        mlx5_cq_compress(cq);
         if (cq->event_due) {      /* moderation starts its period anew */
             cq->event_due = false;
             mlx5_cq_notify(cq);

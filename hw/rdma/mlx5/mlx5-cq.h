@@ -17,6 +17,7 @@ enum Mlx5CqeOpcode {
     MLX5_CQE_RESP_SEND_IMM   = 0x3,
     MLX5_CQE_RESP_SEND_INV   = 0x4,
     MLX5_CQE_RESIZE_CQ       = 0x5,
+    MLX5_CQE_NO_PACKET       = 0x6,
     MLX5_CQE_SIG_ERR         = 0xc,
     MLX5_CQE_REQ_ERR         = 0xd,
     MLX5_CQE_RESP_ERR        = 0xe,
@@ -41,7 +42,12 @@ enum Mlx5CqeSyndrome {
     MLX5_SYN_REMOTE_ABORTED  = 0x22,
 };
 
-enum { MLX5_CQE_SIZE = 64 };
+enum {
+    MLX5_CQE_SIZE = 64,
+    MLX5_CQE_COMP_MAX = 64,       /* CQEs of a compressed session */
+};
+
+typedef struct Mlx5Mini Mlx5Mini;
 
 /* Context's status field. */
 enum {
@@ -77,6 +83,8 @@ struct Mlx5Cq {
     uint16_t period, max_count;   /* moderation: us, completions */
     bool event_due;               /* an event waits for the moderation timer */
     QEMUTimer *timer;             /* moderation; made when first needed */
+    uint8_t mini_format;          /* of compressed CQEs, as in the context */
+    Mlx5Mini *mini;               /* NULL: none are compressed */
     uint8_t raw[64];              /* context as created, for QUERY_CQ */
 };
 
@@ -89,6 +97,23 @@ Mlx5Cq *mlx5_cq_find(Mlx5Hca *h, uint32_t cqn);
  */
 bool mlx5_cq_post(Mlx5Hca *h, Mlx5Cq *cq, const uint8_t cqe[64],
                   bool solicited);
+/* Writes 64 bytes to slot @index (free running); @cqe: sets the owner bit. */
+bool mlx5_cq_write(Mlx5Cq *cq, uint32_t index, const uint8_t b[64], bool cqe);
+/* @n CQEs have been written; events as they are due. */
+void mlx5_cq_advance(Mlx5Cq *cq, uint32_t n, bool solicited);
+void mlx5_cq_fail(Mlx5Cq *cq, uint8_t status, uint8_t syndrome);
+
+/* mlx5-minicqe.c: compressed CQEs. */
+void mlx5_mini_new(Mlx5Cq *cq);
+void mlx5_mini_free(Mlx5Cq *cq);
+/* CQEs that wait for the end of the slice. */
+uint32_t mlx5_mini_pending(const Mlx5Cq *cq);
+/* Keeps the CQE back until then. false: not this one. */
+bool mlx5_mini_take(Mlx5Cq *cq, const uint8_t cqe[64], bool solicited);
+/* Writes what waits. false: the CQ is in error. */
+bool mlx5_mini_flush(Mlx5Cq *cq);
+void mlx5_mini_flush_all(void);
+
 /* CQ doorbell in a UAR page (offset 0x20, 8 bytes big endian). */
 void mlx5_cq_doorbell(Mlx5Hca *h, uint64_t value);
 void mlx5_cq_init(Mlx5Hca *h);

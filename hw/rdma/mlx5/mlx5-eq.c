@@ -291,6 +291,7 @@ static enum Mlx5CmdStatus cmd_create_eq(Mlx5Hca *h, Mlx5Cmd *c)
     }
     trace_mlx5_eq_create(h->name, eq->obj.id, 1u << log_size, vector,
                          eq->mask[0]);
+    mlx5_uar_ref(h, uar, 1);
     MLX5_SET(c->out, create_eq_out, eq_number, eq->obj.id);
     g_steal_pointer(&eq);
     eq_map_events(h);
@@ -300,6 +301,7 @@ static enum Mlx5CmdStatus cmd_create_eq(Mlx5Hca *h, Mlx5Cmd *c)
 static void eq_destroy(Mlx5Hca *h, Mlx5Eq *eq)
 {
     trace_mlx5_eq_destroy(h->name, eq->obj.id);
+    mlx5_uar_ref(h, eq->uar_page, -1);
     mlx5_table_del(&h->eqs, &eq->obj);
     mlx5_buf_fini(&eq->buf);
     g_free(eq);

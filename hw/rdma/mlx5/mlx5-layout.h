@@ -47,16 +47,21 @@
     X(cmd_hca_cap, atomic, 0x21e, 1) \
     X(cmd_hca_cap, ats, 0x461, 1) \
     X(cmd_hca_cap, bf, 0x260, 1) \
+    X(cmd_hca_cap, block_lb_mc, 0x228, 1) \
     X(cmd_hca_cap, cmdif_checksum, 0x210, 2) \
     X(cmd_hca_cap, cq_moderation, 0x222, 1) \
     X(cmd_hca_cap, cq_oi, 0x220, 1) \
     X(cmd_hca_cap, cq_resize, 0x221, 1) \
     X(cmd_hca_cap, cqe_128_always, 0x5bd, 1) \
+    X(cmd_hca_cap, cqe_compression, 0x5bf, 1) \
+    X(cmd_hca_cap, cqe_compression_128, 0x5be, 1) \
+    X(cmd_hca_cap, cqe_compression_max_num, 0x5d0, 16) \
     X(cmd_hca_cap, cqe_version, 0x1fc, 4) \
     X(cmd_hca_cap, dct, 0x21a, 1) \
     X(cmd_hca_cap, device_frequency_khz, 0x4e0, 32) \
     X(cmd_hca_cap, device_frequency_mhz, 0x4c0, 32) \
     X(cmd_hca_cap, device_memory, 0x1a8, 1) \
+    X(cmd_hca_cap, drain_sigerr, 0x20f, 1) \
     X(cmd_hca_cap, driver_version, 0x261, 1) \
     X(cmd_hca_cap, enhanced_error_q_counters, 0x1b1, 1) \
     X(cmd_hca_cap, fixed_buffer_size, 0x108, 1) \
@@ -92,13 +97,16 @@
     X(cmd_hca_cap, log_max_uctx, 0x463, 5) \
     X(cmd_hca_cap, log_max_umem, 0x46b, 5) \
     X(cmd_hca_cap, log_max_xrcd, 0x33b, 5) \
+    X(cmd_hca_cap, log_max_xrq, 0x5fb, 5) \
     X(cmd_hca_cap, log_pg_sz, 0x258, 8) \
+    X(cmd_hca_cap, log_tag_matching_list_sz, 0x5f3, 5) \
     X(cmd_hca_cap, log_uar_page_sz, 0x490, 16) \
     X(cmd_hca_cap, max_indirection, 0x100, 8) \
     X(cmd_hca_cap, max_qp_cnt, 0x186, 10) \
     X(cmd_hca_cap, max_qp_mcg, 0x2e7, 25) \
     X(cmd_hca_cap, max_wqe_sz_rq, 0x2b0, 16) \
     X(cmd_hca_cap, max_wqe_sz_sq, 0x290, 16) \
+    X(cmd_hca_cap, mini_cqe_resp_stride_index, 0x5bc, 1) \
     X(cmd_hca_cap, native_port_num, 0x608, 8) \
     X(cmd_hca_cap, null_mkey, 0x119, 1) \
     X(cmd_hca_cap, num_of_uars_per_page, 0x520, 32) \
@@ -110,7 +118,11 @@
     X(cmd_hca_cap, qpc_extension, 0x122, 1) \
     X(cmd_hca_cap, rc, 0x23f, 1) \
     X(cmd_hca_cap, retransmission_q_counters, 0x182, 1) \
+    X(cmd_hca_cap, rndv_offload_rc, 0x5f1, 1) \
     X(cmd_hca_cap, set_deth_sqpn, 0x238, 1) \
+    X(cmd_hca_cap, sho, 0x217, 1) \
+    X(cmd_hca_cap, sigerr_cqe, 0x212, 1) \
+    X(cmd_hca_cap, tag_matching, 0x5f0, 1) \
     X(cmd_hca_cap, terminate_scatter_list_mkey, 0xf6, 1) \
     X(cmd_hca_cap, uar_4k, 0x240, 1) \
     X(cmd_hca_cap, uar_sz, 0x24a, 6) \
@@ -128,6 +140,8 @@
     X(cqc, cq_max_count, 0x90, 16) \
     X(cqc, cq_period, 0x84, 12) \
     X(cqc, cq_period_mode, 0xf, 2) \
+    X(cqc, cqe_comp_en, 0x11, 1) \
+    X(cqc, cqe_compression_layout, 0x1e, 2) \
     X(cqc, cqe_sz, 0x8, 3) \
     X(cqc, dbr_addr, 0x1c0, 64) \
     X(cqc, dbr_umem_valid, 0x6, 1) \
@@ -135,6 +149,7 @@
     X(cqc, last_solicit_index, 0x128, 24) \
     X(cqc, log_cq_size, 0x63, 5) \
     X(cqc, log_page_size, 0xc3, 5) \
+    X(cqc, mini_cqe_res_format, 0x12, 2) \
     X(cqc, oi, 0xe, 1) \
     X(cqc, page_offset, 0x54, 6) \
     X(cqc, producer_counter, 0x168, 24) \
@@ -174,6 +189,8 @@
     X(create_xrc_srq_in, xrc_srq_context_entry, 0x80, 512) \
     X(create_xrc_srq_in, xrc_srq_umem_valid, 0x2e0, 1) \
     X(create_xrc_srq_out, xrc_srqn, 0x48, 24) \
+    X(create_xrq_in, xrq_context, 0x80, 2560) \
+    X(create_xrq_out, xrqn, 0x48, 24) \
     X(dctc, counter_set_id, 0x60, 8) \
     X(dctc, cqn, 0x48, 24) \
     X(dctc, dc_access_key, 0x100, 64) \
@@ -209,6 +226,7 @@
     X(device_mem_cap, memic, 0x0, 1) \
     X(device_mem_cap, memic_bar_size, 0x80, 32) \
     X(device_mem_cap, memic_bar_start_addr, 0x40, 64) \
+    X(device_mem_cap, memic_operations, 0x200, 32) \
     X(disable_hca_in, function_id, 0x50, 16) \
     X(enable_hca_in, function_id, 0x50, 16) \
     X(eqc, consumer_counter, 0x148, 24) \
@@ -256,7 +274,10 @@
     X(mkc, a, 0x11, 1) \
     X(mkc, access_mode_1_0, 0x16, 2) \
     X(mkc, access_mode_4_2, 0x3, 3) \
+    X(mkc, bsf_en, 0x61, 1) \
+    X(mkc, bsf_octword_size, 0x100, 32) \
     X(mkc, en_rinval, 0x67, 1) \
+    X(mkc, expected_sigerr_count, 0x65, 1) \
     X(mkc, free, 0x1, 1) \
     X(mkc, len, 0xc0, 64) \
     X(mkc, length64, 0x60, 1) \
@@ -278,6 +299,9 @@
     X(modify_cq_in, modify_field_select_resize_field_select, 0x60, 32) \
     X(modify_cq_in, pas, 0x880, 0) \
     X(modify_hca_vport_context_in, hca_vport_context, 0x80, 4096) \
+    X(modify_memic_in, memic_operation_type, 0x78, 8) \
+    X(modify_memic_in, memic_start_addr, 0x80, 64) \
+    X(modify_memic_out, memic_operation_addr, 0x80, 64) \
     X(modify_rmp_in, bitmask, 0x80, 64) \
     X(modify_rmp_in, ctx, 0x100, 1920) \
     X(odp_cap, mem_page_fault, 0x600, 1) \
@@ -336,6 +360,7 @@
     X(pvlc_reg, vl_hw_cap, 0x3c, 4) \
     X(pvlc_reg, vl_operational, 0x7c, 4) \
     X(qpc, atomic_mode, 0x48c, 4) \
+    X(qpc, block_lb_mc, 0x21, 1) \
     X(qpc, counter_set_id, 0x60, 8) \
     X(qpc, cqn_rcv, 0x4e8, 24) \
     X(qpc, cqn_snd, 0x3e8, 24) \
@@ -343,6 +368,7 @@
     X(qpc, dbr_umem_valid, 0x683, 1) \
     X(qpc, dc_access_key, 0x640, 64) \
     X(qpc, deth_sqpn, 0x408, 24) \
+    X(qpc, drain_sigerr, 0x25, 1) \
     X(qpc, fre, 0x394, 1) \
     X(qpc, hw_rq_counter, 0x5c0, 32) \
     X(qpc, hw_sq_wqebb_counter, 0x5a0, 16) \
@@ -450,6 +476,7 @@
     X(query_vport_state_out, admin_state, 0x78, 4) \
     X(query_vport_state_out, state, 0x7c, 4) \
     X(query_xrc_srq_out, xrc_srq_context_entry, 0x80, 512) \
+    X(query_xrq_out, xrq_context, 0x80, 2560) \
     X(rmp_bitmask, lwm, 0x3f, 1) \
     X(rmpc, state, 0x8, 4) \
     X(rmpc, wq, 0x180, 1536) \
@@ -462,6 +489,10 @@
     X(set_hca_cap_in, other_function, 0x40, 1) \
     X(set_issi_in, current_issi, 0x50, 16) \
     X(srqc, dbr_addr, 0x140, 64) \
+    X(tag_matching_topology_context, append_next_index, 0x10, 16) \
+    X(tag_matching_topology_context, hw_phase_cnt, 0x30, 16) \
+    X(tag_matching_topology_context, log_matching_list_sz, 0x0, 4) \
+    X(tag_matching_topology_context, sw_phase_cnt, 0x20, 16) \
     X(teardown_hca_in, profile, 0x50, 16) \
     X(trans_page_fault_info, fault_token, 0x28, 24) \
     X(umem, log_page_size, 0x9b, 5) \
@@ -492,6 +523,13 @@
     X(xrc_srqc, state, 0x0, 4) \
     X(xrc_srqc, user_index, 0x88, 24) \
     X(xrc_srqc, xrcd, 0x28, 24) \
+    X(xrqc, cqn, 0x48, 24) \
+    X(xrqc, offload, 0x1c, 4) \
+    X(xrqc, state, 0x0, 4) \
+    X(xrqc, tag_matching_topology_context, 0x100, 128) \
+    X(xrqc, topology, 0x14, 4) \
+    X(xrqc, user_index, 0x28, 24) \
+    X(xrqc, wq, 0x400, 1536) \
     /* end */
 
 #define MLX5_STRUCTS(S) \
@@ -511,6 +549,7 @@
     S(create_rmp_in, 272) \
     S(create_umem_in, 48) \
     S(create_xrc_srq_in, 272) \
+    S(create_xrq_in, 336) \
     S(dctc, 64) \
     S(dealloc_memic_in, 32) \
     S(dealloc_memic_out, 16) \
@@ -530,6 +569,8 @@
     S(modify_cq_in, 272) \
     S(modify_cq_out, 16) \
     S(modify_hca_vport_context_in, 528) \
+    S(modify_memic_in, 64) \
+    S(modify_memic_out, 64) \
     S(modify_rmp_in, 272) \
     S(page_fault_resume_in, 16) \
     S(page_fault_resume_out, 16) \
@@ -554,6 +595,7 @@
     S(query_rmp_out, 272) \
     S(query_special_contexts_out, 32) \
     S(query_vport_counter_out, 528) \
+    S(query_xrq_out, 336) \
     S(rst2init_qp_in, 272) \
     S(set_driver_version_in, 80) \
     S(set_hca_cap_in, 4112) \

@@ -170,6 +170,7 @@ Mlx5Qp *mlx5_mcast_peer(Mlx5Op *op)
         op->mc_id = m->obj.id;
         qp = mlx5_qp_find(hca, m->qpn);
         if (qp && qp->st == MLX5_ST_UD && mlx5_qp_can_receive(qp) &&
+            !(qp == op->qp && MLX5_GET(qp->qpc, qpc, block_lb_mc)) &&
             qp->qkey == (op->qkey >> 31 ? op->qp->qkey : op->qkey)) {
             return qp;
         }

@@ -13,6 +13,13 @@ enum {
     MLX5_MEMIC_LOG_MIN = 6,       /* smallest allocation, bytes, log2 */
 };
 
+/* Operations: each has a window like the memory's own in BAR0. */
+enum Mlx5MemicOp {
+    MLX5_MEMIC_INCREMENT,         /* a write adds what is written */
+    MLX5_MEMIC_TEST_AND_SET,      /* a read gives what was there, leaves 1 */
+    MLX5_MEMIC_OPS,
+};
+
 /*
  * Marks an address that mlx5_mkey_translate() found as one of device memory:
  * the rest is an offset in it. No DMA address has this bit.
@@ -25,11 +32,14 @@ typedef struct Mlx5MemicState {
     int32_t units;
     unsigned long *used;          /* a bit for each unit that is taken */
     unsigned long *start;         /* a bit for each allocation's first unit */
+    unsigned long *op[MLX5_MEMIC_OPS]; /* units that take this operation */
+    uint64_t window_offset;       /* of the first one in BAR0 */
 } Mlx5MemicState;
 
 /*
  * Makes the memory and puts it into @bar at @offset (a multiple of its
- * size). Called once by the shell when it realizes.
+ * size), the windows of the operations right before it. Called once by the
+ * shell when it realizes.
  */
 bool mlx5_memic_init(Mlx5Hca *h, MemoryRegion *bar, uint64_t offset,
                      Error **errp);

@@ -15,6 +15,7 @@
 #include "mlx5-mkey.h"
 #include "mlx5-portal.h"
 #include "mlx5-res.h"
+#include "mlx5-sig.h"
 #include "trace.h"
 
 enum {
@@ -22,6 +23,7 @@ enum {
     MLX5_MTT_WRITE = 2,
     MLX5_MTT_FLAGS = 7,           /* low bits of an MTT that are no address */
     MLX5_MAX_PSVS = 1 << 20,
+    MLX5_BSF_OCTOWORDS = MLX5_BSF_SIZE / 16,
 };
 
 uint32_t mlx5_mkey_resd_lkey(Mlx5Hca *h)
@@ -68,16 +70,40 @@ static bool mlx5_mkey_is_null(uint32_t key)
     return key == MLX5_NULL_KEY || key == MLX5_DUMP_FILL_KEY;
 }
 
+const Mlx5Bsf *mlx5_mkey_bsf(Mlx5Hca *h, uint32_t key)
+{
+    const Mlx5Mkey *mk = h->mk->nsigs ? mlx5_mkey_find(h, key) : NULL;
+
+    return mk && mk->sig && mk->sig->enabled ? &mk->sig->bsf : NULL;
+}
+
 bool mlx5_mkey_check(Mlx5Hca *h, const Mlx5MkeyReq *req)
 {
     const Mlx5Mkey *mk = mlx5_mkey_find(h, req->key);
+    const Mlx5Bsf *bsf = mlx5_mkey_bsf(h, req->key);
+    uint64_t va = req->va, len = req->len;
 
     if (mlx5_mkey_is_null(req->key)) {
         return true;
     }
-    return mlx5_mkey_allows(mk, req->key, req->pd, req->access) &&
-           (mk->qpn == MLX5_MKEY_ANY_QPN || mk->qpn == req->qpn) &&
-           mlx5_mkey_covers(mk, req->va, req->len);
+    if (!mlx5_mkey_allows(mk, req->key, req->pd, req->access) ||
+        (mk->qpn != MLX5_MKEY_ANY_QPN && mk->qpn != req->qpn)) {
+        return false;
+    }
+    if (bsf) {
+        /* The peer names bytes of the wire. */
+        const Mlx5SigFormat *wire = &bsf->domain[MLX5_SIG_WIRE];
+        const Mlx5SigFormat *mem = &bsf->domain[MLX5_SIG_MEMORY];
+        uint64_t off = va - mk->start;
+
+        if (req->access & MLX5_ACC_ATOMIC || va < mk->start ||
+            len > UINT32_MAX || off > UINT32_MAX) {
+            return false;
+        }
+        va = mk->start + mlx5_sig_span(wire, mem, off);
+        len = mlx5_sig_span(wire, mem, off + len) - (va - mk->start);
+    }
+    return mlx5_mkey_covers(mk, va, len);
 }
 
 /* Pages: the run ends where the next page is no neighbour or not allowed. */
@@ -335,6 +361,8 @@ static void mlx5_mkey_free(Mlx5Hca *h, Mlx5Mkey *mk)
     mlx5_table_del(&h->mkeys, &mk->obj);
     mlx5_umem_put(h, &mk->umems);
     mlx5_xlt_fini(h, &mk->xlt);
+    h->mk->nsigs -= mk->sig != NULL;
+    g_free(mk->sig);
     g_free(mk->faults);
     g_free(mk);
 }
@@ -385,6 +413,10 @@ static void mlx5_mkey_to_mkc(const Mlx5Mkey *mk, uint8_t *mkc)
         MLX5_SET64(mkc, mkc, start_addr, mk->start);
     }
     MLX5_SET64(mkc, mkc, len, mk->len);
+    if (mk->sig) {
+        MLX5_SET(mkc, mkc, bsf_en, mk->sig->enabled);
+        MLX5_SET(mkc, mkc, expected_sigerr_count, mk->sig->expected);
+    }
 }
 
 static bool mlx5_mkey_has_table(const Mlx5Mkey *mk)
@@ -512,6 +544,11 @@ static enum Mlx5CmdStatus mlx5_mkey_create(Mlx5Hca *h, Mlx5Cmd *c)
         g_free(mk);
         return MLX5_CMD_NO_RES;
     }
+    if (MLX5_GET(mkc, mkc, bsf_en) && MLX5_GET(mkc, mkc, bsf_octword_size) >=
+                                      MLX5_BSF_OCTOWORDS) {
+        mk->sig = g_new0(Mlx5SigKey, 1);
+        h->mk->nsigs++;
+    }
     mlx5_mkey_set_pd(h, mk, mk->pd);
     MLX5_SET(c->out, create_mkey_out, mkey_index, mk->obj.id);
     trace_mlx5_mkey_create(h->name, mk->obj.id << 8 | mk->variant, mk->mode,
@@ -557,47 +594,6 @@ static enum Mlx5CmdStatus mlx5_mkey_destroy(Mlx5Hca *h, Mlx5Cmd *c)
     return MLX5_CMD_OK;
 }
 
-static enum Mlx5CmdStatus mlx5_psv_create(Mlx5Hca *h, Mlx5Cmd *c)
-{
-    uint32_t n = MLX5_GET(c->in, create_psv_in, num_psv);
-    Mlx5Res *psv[4] = { };
-
-    if (!n || n > ARRAY_SIZE(psv) ||
-        !mlx5_table_get(&h->pds, MLX5_GET(c->in, create_psv_in, pd))) {
-        return MLX5_CMD_BAD_PARAM;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        psv[i] = g_new0(Mlx5Res, 1);
-        psv[i]->obj.uid = c->uid;
-        if (!mlx5_table_add(&h->mk->psvs, &psv[i]->obj)) {
-            g_free(psv[i]);
-            while (i--) {
-                mlx5_table_del(&h->mk->psvs, &psv[i]->obj);
-                g_free(psv[i]);
-            }
-            return MLX5_CMD_NO_RES;
-        }
-        /* psv0_index .. psv3_index, a dword each */
-        stl_be_p((uint8_t *)MLX5_ADDR(c->out, create_psv_out,
-                                      reserved_at_80) + i * 4,
-                 psv[i]->obj.id);
-    }
-    return MLX5_CMD_OK;
-}
-
-static enum Mlx5CmdStatus mlx5_psv_destroy(Mlx5Hca *h, Mlx5Cmd *c)
-{
-    Mlx5Obj *o = mlx5_table_get(&h->mk->psvs,
-                                MLX5_GET(c->in, destroy_psv_in, psvn));
-
-    if (!o || o->uid != c->uid) {
-        return MLX5_CMD_BAD_RES;
-    }
-    mlx5_table_del(&h->mk->psvs, o);
-    g_free(o);
-    return MLX5_CMD_OK;
-}
-
 const Mlx5CmdDesc mlx5_mkey_cmds[] = {
     { 0x200, "CREATE_MKEY", MLX5_BYTES(create_mkey_in),
       MLX5_BYTES(create_mkey_out), mlx5_mkey_create },
@@ -605,10 +601,6 @@ const Mlx5CmdDesc mlx5_mkey_cmds[] = {
       MLX5_OFF_query_mkey_out_bsf0_klm0_pas_mtt0_1 / 8, mlx5_mkey_query },
     { 0x202, "DESTROY_MKEY", MLX5_BYTES(destroy_mkey_in),
       MLX5_BYTES(destroy_mkey_out), mlx5_mkey_destroy },
-    { 0x600, "CREATE_PSV", MLX5_BYTES(create_psv_in),
-      MLX5_BYTES(create_psv_out), mlx5_psv_create },
-    { 0x601, "DESTROY_PSV", MLX5_BYTES(destroy_psv_in),
-      MLX5_BYTES(destroy_psv_out), mlx5_psv_destroy },
     { }
 };
 
@@ -631,10 +623,7 @@ void mlx5_mkey_destroy_all(Mlx5Hca *h)
     QTAILQ_FOREACH_SAFE(o, &h->mkeys.all, next, next) {
         mlx5_mkey_free(h, (Mlx5Mkey *)o);
     }
-    QTAILQ_FOREACH_SAFE(o, &h->mk->psvs.all, next, next) {
-        mlx5_table_del(&h->mk->psvs, o);
-        g_free(o);
-    }
+    mlx5_psv_destroy_all(h);
 }
 
 void mlx5_mkey_fini(Mlx5Hca *h)
@@ -679,6 +668,30 @@ static const VMStateDescription vmstate_mlx5_mkey_faults = {
     }
 };
 
+static bool mlx5_mkey_sig_needed(void *opaque)
+{
+    return ((Mlx5Mkey *)opaque)->sig;
+}
+
+static int mlx5_mkey_sig_pre_load(void *opaque)
+{
+    ((Mlx5Mkey *)opaque)->sig = g_new0(Mlx5SigKey, 1);
+    return 0;
+}
+
+static const VMStateDescription vmstate_mlx5_mkey_sig = {
+    .name = "mlx5-mkey/sig",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = mlx5_mkey_sig_needed,
+    .pre_load = mlx5_mkey_sig_pre_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_POINTER(sig, Mlx5Mkey, vmstate_mlx5_sig_key,
+                               Mlx5SigKey),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
 static const VMStateDescription vmstate_mlx5_mkey = {
     .name = "mlx5-mkey",
     .version_id = 1,
@@ -713,6 +726,7 @@ static const VMStateDescription vmstate_mlx5_mkey = {
     .subsections = (const VMStateDescription * const []) {
         &vmstate_mlx5_mkey_portal,
         &vmstate_mlx5_mkey_faults,
+        &vmstate_mlx5_mkey_sig,
         NULL
     }
 };
@@ -733,6 +747,7 @@ static bool mlx5_mkeys_post_load(void *opaque, int version_id, Error **errp)
         return false;
     }
     h->mk->xlt_bytes = 0;
+    h->mk->nsigs = 0;
     QTAILQ_FOREACH(o, &h->mkeys.all, next) {
         Mlx5Mkey *mk = (Mlx5Mkey *)o;
 
@@ -742,6 +757,7 @@ static bool mlx5_mkeys_post_load(void *opaque, int version_id, Error **errp)
             return false;
         }
         h->mk->xlt_bytes += mlx5_xlt_usage(&mk->xlt);
+        h->mk->nsigs += mk->sig != NULL;
     }
     return true;
 }
@@ -751,7 +767,7 @@ static const VMStateDescription vmstate_mlx5_mkey_state = {
     .version_id = 1,
     .minimum_version_id = 1,
     .fields = (const VMStateField[]) {
-        VMSTATE_MLX5_TABLE(psvs, Mlx5MkeyState, vmstate_mlx5_res, Mlx5Res),
+        VMSTATE_MLX5_TABLE(psvs, Mlx5MkeyState, vmstate_mlx5_psv, Mlx5Psv),
         VMSTATE_UINT32(nvariants, Mlx5MkeyState),
         VMSTATE_VBUFFER_ALLOC_UINT32(variants, Mlx5MkeyState, 1, NULL,
                                      nvariants),

@@ -115,6 +115,7 @@ struct Mlx5Mkey {
     uint32_t klm_hint;
     uint64_t klm_hint_off;
     Mlx5UmemRefs umems;           /* .mem: its pages are this UMEM's */
+    struct Mlx5SigKey *sig;       /* NULL: made without a signature part */
     uint8_t mkc[MLX5_BYTES(mkc)]; /* as created and changed, for queries */
 };
 
@@ -130,7 +131,8 @@ typedef struct Mlx5MkeyState {
     GQueue resting;               /* dead Mlx5Mkey, oldest first */
     uint8_t *variants;            /* of portals' keys, last one by index */
     uint32_t nvariants;
-    Mlx5Table psvs;
+    Mlx5Table psvs;               /* mlx5-sig.c */
+    uint32_t nsigs;               /* keys that have a signature part */
 } Mlx5MkeyState;
 
 /* The key's object whatever its state; NULL for special and unused ones. */
@@ -138,6 +140,12 @@ static inline Mlx5Mkey *mlx5_mkey_find(Mlx5Hca *h, uint32_t key)
 {
     return (Mlx5Mkey *)mlx5_table_get(&h->mkeys, key >> 8);
 }
+
+/*
+ * The signature descriptor that is in force for @key, or NULL. It stays until
+ * the next command or work request.
+ */
+const struct Mlx5Bsf *mlx5_mkey_bsf(Mlx5Hca *h, uint32_t key);
 
 void mlx5_mkey_init(Mlx5Hca *h);
 void mlx5_mkey_fini(Mlx5Hca *h);

@@ -5,12 +5,15 @@
  */
 #include "qemu/osdep.h"
 #include "mlx5-caps.h"
+#include "mlx5-copy.h"
 #include "mlx5-core.h"
 #include "mlx5-cq.h"
 #include "mlx5-dma.h"
 #include "mlx5-fabric.h"
 #include "mlx5-mkey.h"
 #include "mlx5-qp.h"
+#include "mlx5-sig.h"
+#include "mlx5-tm.h"
 #include "trace.h"
 
 #define MLX5_SPARE_OPS 64
@@ -37,6 +40,8 @@ void mlx5_op_free(Mlx5Op *op)
     GPtrArray *spare = op->qp->hca->qp->free_ops;
 
     assert(!op->peer && !op->wait);
+    g_free(op->sig);
+    op->sig = NULL;
     if (spare->len < MLX5_SPARE_OPS) {
         g_ptr_array_add(spare, op);
     } else {
@@ -149,36 +154,13 @@ static void mlx5_op_dma_ready(Mlx5DmaWait *w, bool ok)
     }
 }
 
-/* Whose memory a side is, and who asks for it. */
-static Mlx5Hca *mlx5_side_hca(const Mlx5Op *op, const Mlx5Side *s)
-{
-    return s->remote ? op->peer->hca : op->qp->hca;
-}
-
-/* Where that one keeps its fault counters. */
+/* Where the one whose memory a side is keeps its fault counters. */
 static Mlx5FaultStats **mlx5_side_faults(Mlx5Op *op, const Mlx5Side *s)
 {
     return s->remote ? &op->peer->faults : &op->qp->faults;
 }
 
-static Mlx5Sge *mlx5_side_sge(Mlx5Op *op, const Mlx5Side *s)
-{
-    return s->remote ? &op->remote[s->cur] : &op->local[s->cur];
-}
-
-/* A stretch of one side that is at hand within this slice. */
-typedef struct Mlx5Cursor {
-    Mlx5Side *side;
-    Mlx5Hca *hca;                 /* NULL: bytes of op->data */
-    uint8_t *bytes;
-    uint64_t left;                /* bytes not yet used of the stretch */
-    bool null;                    /* null mkey: zeroes, or thrown away */
-    bool held;
-    uint64_t held_done;
-    Mlx5Hold hold;
-} Mlx5Cursor;
-
-static void mlx5_cursor_drop(Mlx5Cursor *c)
+void mlx5_cursor_drop(Mlx5Cursor *c)
 {
     if (c->held) {
         mlx5_dma_release(c->hca, &c->hold, c->held_done);
@@ -302,14 +284,10 @@ static Mlx5OpResult mlx5_side_translate(Mlx5Op *op, Mlx5Side *s,
     }
 }
 
-/* Gets at least one byte of @c's side at hand. */
-static Mlx5OpResult mlx5_cursor_fill(Mlx5Op *op, Mlx5Cursor *c, uint64_t want)
+Mlx5OpResult mlx5_cursor_fill(Mlx5Op *op, Mlx5Cursor *c, uint64_t want)
 {
     Mlx5Side *s = c->side;
-    Mlx5MkeyRun run;
-    Mlx5MkeyReq req;
     Mlx5Sge *sge;
-    Mlx5OpResult r;
 
     mlx5_cursor_drop(c);
     if (s->is_inline) {
@@ -330,14 +308,26 @@ static Mlx5OpResult mlx5_cursor_fill(Mlx5Op *op, Mlx5Cursor *c, uint64_t want)
         return mlx5_transport_fail(op, s->remote);
     }
     sge = mlx5_side_sge(op, s);
-    req = (Mlx5MkeyReq) {
-        .key = sge->key,
+    return mlx5_cursor_at(op, c, sge->key, sge->va + s->off,
+                          MIN(want, (uint64_t)sge->len - s->off));
+}
+
+Mlx5OpResult mlx5_cursor_at(Mlx5Op *op, Mlx5Cursor *c, uint32_t key,
+                            uint64_t va, uint64_t want)
+{
+    Mlx5Side *s = c->side;
+    Mlx5MkeyReq req = {
+        .key = key,
         .pd = s->remote ? op->remote_pd : op->qp->pd,
         .qpn = s->remote ? op->peer->obj.id : op->qp->obj.id,
         .access = s->access,
-        .va = sge->va + s->off,
-        .len = MIN(want, (uint64_t)sge->len - s->off),
+        .va = va,
+        .len = want,
     };
+    Mlx5MkeyRun run;
+    Mlx5OpResult r;
+
+    mlx5_cursor_drop(c);
     r = mlx5_side_translate(op, s, &req, &run, &c->null);
     if (r != MLX5_OP_GO) {
         return r;
@@ -367,7 +357,7 @@ static Mlx5OpResult mlx5_cursor_fill(Mlx5Op *op, Mlx5Cursor *c, uint64_t want)
     return MLX5_OP_GO;
 }
 
-static void mlx5_cursor_advance(Mlx5Cursor *c, uint64_t n)
+void mlx5_cursor_advance(Mlx5Cursor *c, uint64_t n)
 {
     c->left -= n;
     c->held_done += n;
@@ -448,6 +438,23 @@ static Mlx5OpResult mlx5_op_copy_grh(Mlx5Op *op)
 
     r = mlx5_op_copy(op, &grh, &op->dst, MLX5_GRH_LEN, &done, &budget);
     op->grh_left = MLX5_GRH_LEN - done;
+    return r;
+}
+
+Mlx5OpResult mlx5_op_peek(Mlx5Op *op, uint8_t *head, uint32_t n)
+{
+    Mlx5Side from = op->src, to = { .is_inline = true };
+    uint64_t done = 0, budget = n;
+    Mlx5OpResult r;
+
+    if (op->src.is_inline) {
+        memcpy(head, op->data + op->src.off, n);
+        return MLX5_OP_GO;
+    }
+    r = mlx5_op_copy(op, &from, &to, n, &done, &budget);
+    if (r == MLX5_OP_GO) {
+        memcpy(head, op->data, n);
+    }
     return r;
 }
 
@@ -565,7 +572,9 @@ Mlx5OpResult mlx5_op_run(Mlx5Op *op, uint64_t *budget)
             if (r == MLX5_OP_GO && op->grh_left) {
                 r = mlx5_op_copy_grh(op);
             }
-            if (r == MLX5_OP_GO) {
+            if (r == MLX5_OP_GO && mlx5_sig_copy_needed(op)) {
+                r = mlx5_sig_copy(op, budget);
+            } else if (r == MLX5_OP_GO) {
                 r = mlx5_op_copy(op, &op->src, &op->dst, op->len, &op->done,
                                  budget);
             }
@@ -640,7 +649,7 @@ static int mlx5_op_post_load(void *opaque, int version_id)
 
     if (op->src.nsge > MLX5_OP_MAX_SGE || op->dst.nsge > MLX5_OP_MAX_SGE ||
         op->state > MLX5_OPS_FINISH || op->done > op->len ||
-        op->grh_left > MLX5_GRH_LEN) {
+        op->grh_left > MLX5_GRH_LEN || op->tm > MLX5_TM_RNDV) {
         return -EINVAL;
     }
     return 0;
@@ -677,6 +686,31 @@ static int mlx5_op_pre_load(void *opaque)
     memset(opaque, 0, sizeof(Mlx5Op));
     return 0;
 }
+
+static bool mlx5_op_sig_needed(void *opaque)
+{
+    return ((Mlx5Op *)opaque)->sig || ((Mlx5Op *)opaque)->sig_failed;
+}
+
+static int mlx5_op_sig_pre_load(void *opaque)
+{
+    ((Mlx5Op *)opaque)->sig = g_new0(Mlx5SigCopy, 1);
+    return 0;
+}
+
+static const VMStateDescription vmstate_mlx5_op_sig = {
+    .name = "mlx5/op/sig",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = mlx5_op_sig_needed,
+    .pre_load = mlx5_op_sig_pre_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_BOOL(sig_failed, Mlx5Op),
+        VMSTATE_STRUCT_POINTER(sig, Mlx5Op, vmstate_mlx5_sig_copy,
+                               Mlx5SigCopy),
+        VMSTATE_END_OF_LIST()
+    }
+};
 
 const VMStateDescription vmstate_mlx5_op = {
     .name = "mlx5/op",
@@ -742,6 +776,13 @@ const VMStateDescription vmstate_mlx5_op = {
         VMSTATE_BOOL(fault_remote, Mlx5Op),
         VMSTATE_BOOL(fault_failed, Mlx5Op),
         VMSTATE_BOOL(lost, Mlx5Op),
+        VMSTATE_UINT8(tm, Mlx5Op),
+        VMSTATE_BOOL(tm_own, Mlx5Op),
+        VMSTATE_UINT8_ARRAY(tm_head, Mlx5Op, MLX5_TM_HEAD),
         VMSTATE_END_OF_LIST()
+    },
+    .subsections = (const VMStateDescription * const []) {
+        &vmstate_mlx5_op_sig,
+        NULL
     }
 };

@@ -18,6 +18,7 @@
 enum {
     MLX5_OP_MAX_SGE = 64,         /* more than fits a WQE of 1024 bytes */
     MLX5_GRH_LEN = 40,
+    MLX5_TM_HEAD = 32,            /* bytes of tag matching and rendezvous */
 };
 
 typedef struct Mlx5Sge {
@@ -63,6 +64,11 @@ struct Mlx5Op {
     uint16_t wqe_bbs;             /* basic blocks it takes */
     uint32_t imm;                 /* as in the WQE, CPU order */
 
+    /* Tag matching. */
+    uint8_t tm;                   /* Mlx5TmVerdict */
+    bool tm_own;                  /* the device's own: of a rendezvous */
+    uint8_t tm_head[MLX5_TM_HEAD]; /* header of the message */
+
     /* Destination. */
     uint16_t dlid;
     uint32_t dqpn, qkey;          /* UD, DC */
@@ -81,6 +87,8 @@ struct Mlx5Op {
 
     /* The copy. */
     uint64_t len, done;           /* bytes of the message */
+    struct Mlx5SigCopy *sig;      /* through signature keys, or NULL */
+    bool sig_failed;              /* the requester's data had a bad one */
     Mlx5Side src, dst;
     Mlx5Sge local[MLX5_OP_MAX_SGE];
     Mlx5Sge remote[MLX5_OP_MAX_SGE]; /* the peer's: receive WQE or one rkey */
@@ -139,6 +147,11 @@ static inline bool mlx5_opcode_is_atomic(uint8_t opcode)
            opcode == MLX5_OP_ATOMIC_MASKED_FA;
 }
 
+/*
+ * Reads the first @n bytes of a message that has not begun to move. Other
+ * than MLX5_OP_GO: it waits or has failed, and begins anew.
+ */
+Mlx5OpResult mlx5_op_peek(Mlx5Op *op, uint8_t *head, uint32_t n);
 /* Runs @op for at most *@budget bytes, which it counts down. */
 Mlx5OpResult mlx5_op_run(Mlx5Op *op, uint64_t *budget);
 /*

@@ -45,6 +45,7 @@ enum {
     BAR_UARS = 0x10000,           /* aligned for guests with 64 KiB pages */
     UAR_SIZE = 4 * KiB,
     BAR_MEMIC = BAR_SIZE - MLX5_MEMIC_BYTES,
+    BAR_MEMIC_OPS = BAR_MEMIC - MLX5_MEMIC_OPS * MLX5_MEMIC_BYTES,
 
     CAP_PM = 0x40,
     CAP_EXP = 0x60,
@@ -235,7 +236,7 @@ static void mlx5_pci_init_bar(Mlx5Pci *s)
     memory_region_init_io(&s->iseg, OBJECT(s), &mlx5_iseg_ops, s,
                           "mlx5-init-segment", MLX5_ISEG_SIZE);
     memory_region_init_io(&s->uars, OBJECT(s), &mlx5_uar_ops, s, "mlx5-uars",
-                          BAR_MEMIC - BAR_UARS);
+                          BAR_MEMIC_OPS - BAR_UARS);
     memory_region_add_subregion(&s->bar, 0, &s->iseg);
     memory_region_add_subregion(&s->bar, BAR_UARS, &s->uars);
     pci_register_bar(PCI_DEVICE(s), 0, PCI_BASE_ADDRESS_SPACE_MEMORY |
@@ -263,7 +264,7 @@ static void mlx5_pci_realize(PCIDevice *pdev, Error **errp)
     h->guard = &DEVICE(pdev)->mem_reentrancy_guard;
     h->raise_irq = mlx5_pci_raise_irq;
     h->uar_first = BAR_UARS / UAR_SIZE;
-    h->uar_limit = BAR_MEMIC / UAR_SIZE;
+    h->uar_limit = BAR_MEMIC_OPS / UAR_SIZE;
 
     if (!mlx5_memic_init(h, &s->bar, BAR_MEMIC, errp)) {
         return;

@@ -17,6 +17,7 @@
 #include "mlx5-mcast.h"
 #include "mlx5-qp.h"
 #include "mlx5-res.h"
+#include "mlx5-tm.h"
 #include "trace.h"
 
 /* opt_param_mask, and bits of ours for what has none. */
@@ -31,6 +32,7 @@ enum {
     OPT_SRA_MAX      = 1 << 8,
     OPT_RRA_MAX      = 1 << 9,
     OPT_PM_STATE     = 1 << 10,
+    OPT_DRAIN_SIGERR = 1 << 11,
     OPT_RETRY        = 1 << 12,
     OPT_RNR_RETRY    = 1 << 13,
     OPT_TIMEOUT      = 1 << 14,
@@ -81,6 +83,7 @@ static const struct Mlx5Taken {
     { OPT_BASE, MLX5_FLD(qpc, deth_sqpn) },
     { OPT_BASE, MLX5_FLD(qpc, log_ack_req_freq) },
     { OPT_PM_STATE, MLX5_FLD(qpc, pm_state) },
+    { OPT_DRAIN_SIGERR, MLX5_FLD(qpc, drain_sigerr) },
     { OPT_MTU, MLX5_FLD(qpc, log_msg_max) },
     { OPT_MTU, MLX5_FLD(qpc, mtu) },
     { OPT_RRE, MLX5_FLD(qpc, rre) },
@@ -219,6 +222,7 @@ static void mlx5_qp_reset(Mlx5Qp *qp)
         qp->op = NULL;
         mlx5_op_free(op);
     }
+    mlx5_tm_flush(qp, false);
     mlx5_sched_forget(qp);
     qp->sq_pi = qp->sq_ci = 0;
     qp->rq_pi = qp->rq_ci = 0;
@@ -237,6 +241,13 @@ static void mlx5_qp_hold_refs(Mlx5Qp *qp, int n)
     mlx5_obj_ref(mlx5_table_get(&h->cqs, qp->cqn_rcv), n);
     if (qp->rq_type == MLX5_RQ_SRQ) {
         mlx5_obj_ref(mlx5_table_get(&h->srqs, qp->srqn), n);
+    }
+    if (qp->sq_bbs) {
+        mlx5_uar_ref(h, qp->uar_page, n);
+    }
+    if (qp->st == MLX5_ST_XRC) {
+        mlx5_obj_ref(mlx5_table_get(&h->xrcds, MLX5_GET(qp->qpc, qpc, xrcd)),
+                     n);
     }
 }
 
@@ -424,6 +435,7 @@ Mlx5Qp *mlx5_qp_new(Mlx5Hca *h, uint16_t uid)
     qp->obj.uid = uid;
     QLIST_INIT(&qp->rx_ops);
     QTAILQ_INIT(&qp->turn);
+    QTAILQ_INIT(&qp->tm_reads);
     return qp;
 }
 
@@ -556,6 +568,10 @@ static enum Mlx5CmdStatus mlx5_modify_qp(Mlx5Hca *h, Mlx5Cmd *c)
     mlx5_qp_refresh(qp);
     mlx5_qp_set_state(qp, t->to);
     mlx5_qp_take_ext(qp, c);
+    if (t->to == MLX5_QPS_RTS &&
+        (qp->sq_ci != qp->sq_pi || !QTAILQ_EMPTY(&qp->tm_reads))) {
+        mlx5_sched_qp(qp);        /* posted while the queue stood still */
+    }
     return MLX5_CMD_OK;
 }
 
@@ -618,7 +634,10 @@ static int mlx5_qp_pre_save(void *opaque)
 /* Elements are allocated as they come, and not zeroed. */
 static int mlx5_qp_pre_load(void *opaque)
 {
-    memset(opaque, 0, sizeof(Mlx5Qp));
+    Mlx5Qp *qp = opaque;
+
+    memset(qp, 0, sizeof(*qp));
+    QTAILQ_INIT(&qp->tm_reads);
     return 0;
 }
 
@@ -642,6 +661,23 @@ static const VMStateDescription vmstate_mlx5_qp_faults = {
     .fields = (const VMStateField[]) {
         VMSTATE_STRUCT_POINTER(faults, Mlx5Qp, vmstate_mlx5_faults,
                                Mlx5FaultStats),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+static bool mlx5_qp_tm_needed(void *opaque)
+{
+    return !QTAILQ_EMPTY(&((Mlx5Qp *)opaque)->tm_reads);
+}
+
+static const VMStateDescription vmstate_mlx5_qp_tm = {
+    .name = "mlx5/qp/tm",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = mlx5_qp_tm_needed,
+    .fields = (const VMStateField[]) {
+        VMSTATE_QTAILQ_V(tm_reads, Mlx5Qp, 1, vmstate_mlx5_tm_read,
+                         Mlx5TmRead, next),
         VMSTATE_END_OF_LIST()
     }
 };
@@ -678,6 +714,7 @@ static const VMStateDescription vmstate_mlx5_qp = {
     },
     .subsections = (const VMStateDescription * const []) {
         &vmstate_mlx5_qp_faults,
+        &vmstate_mlx5_qp_tm,
         NULL
     }
 };

@@ -95,13 +95,21 @@ struct Mlx5Qp {
     QTAILQ_ENTRY(Mlx5Qp) run;
     QTAILQ_ENTRY(Mlx5Qp) err;
     QTAILQ_HEAD(, Mlx5Op) turn;   /* operations that wait for rx_busy */
+    QTAILQ_HEAD(, Mlx5TmRead) tm_reads; /* mlx5-tm.c: rendezvous */
 };
 
 enum Mlx5SrqKind {
     MLX5_SRQK_RMP,                /* what a verbs SRQ is with ISSI 1 */
     MLX5_SRQK_XRC,
     MLX5_SRQK_SRQ,                /* CREATE_SRQ, ISSI 0 */
+    MLX5_SRQK_XRQ,                /* with or without tag matching */
 };
+
+/* The queue's own CQ is where receives complete. */
+static inline bool mlx5_srq_has_cq(uint8_t kind)
+{
+    return kind == MLX5_SRQK_XRC || kind == MLX5_SRQK_XRQ;
+}
 
 struct Mlx5Srq {
     Mlx5Obj obj;                  /* id: SRQN or RMPN */
@@ -115,7 +123,8 @@ struct Mlx5Srq {
     uint16_t pi, ci;              /* posted, taken */
     uint16_t head;                /* index of the next WQE of the list */
     uint16_t lwm;                 /* limit event armed when not 0 */
-    uint8_t raw[MLX5_BYTES(srqc)]; /* context as created (of a RMP: its WQ) */
+    uint8_t raw[MLX5_BYTES(srqc)]; /* context as created (RMP, XRQ: its WQ) */
+    struct Mlx5Tm *tm;            /* XRQ: tag matching, or NULL */
 };
 
 /* Run queue, timers and counters of an HCA's queue pairs. */
@@ -169,6 +178,7 @@ static inline Mlx5Srq *mlx5_srq_find(Mlx5Hca *h, uint32_t srqn)
 }
 
 /* mlx5-sched.c: who runs when. */
+bool mlx5_sched_in_slice(void);             /* of any HCA */
 void mlx5_sched_qp(Mlx5Qp *qp);             /* as soon as possible */
 void mlx5_sched_now(Mlx5Qp *qp);            /* from a doorbell: at once */
 void mlx5_sched_resume(Mlx5Qp *qp);         /* its access may go on */

@@ -158,6 +158,11 @@ bool mlx5_uar_owned(Mlx5Hca *h, const Mlx5Cmd *c, uint32_t uar)
     return mlx5_res_get(c, &h->uars, uar >> mlx5_caps_uar_shift(h));
 }
 
+void mlx5_uar_ref(Mlx5Hca *h, uint32_t uar, int n)
+{
+    mlx5_obj_ref(mlx5_table_get(&h->uars, uar >> mlx5_caps_uar_shift(h)), n);
+}
+
 /* Where QUERY_Q_COUNTER reports each count. */
 static const uint16_t q_count_at[MLX5_QC_MAX] = {
     [MLX5_QC_RX_WRITE_REQUESTS] =

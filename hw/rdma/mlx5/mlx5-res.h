@@ -79,6 +79,9 @@ bool mlx5_uar_exists(Mlx5Hca *h, uint32_t uar);
 /* ... and belongs to the command's user context. */
 bool mlx5_uar_owned(Mlx5Hca *h, const Mlx5Cmd *c, uint32_t uar);
 
+/* @n more (or less) objects ring in it: it stays while any does. */
+void mlx5_uar_ref(Mlx5Hca *h, uint32_t uar, int n);
+
 void mlx5_res_init(Mlx5Hca *h);
 void mlx5_res_fini(Mlx5Hca *h);
 void mlx5_res_destroy_all(Mlx5Hca *h);

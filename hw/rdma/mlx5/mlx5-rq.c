@@ -12,6 +12,7 @@
 #include "mlx5-eq.h"
 #include "mlx5-mkey.h"
 #include "mlx5-qp.h"
+#include "mlx5-tm.h"
 #include "trace.h"
 
 #define MLX5_RECV_WQE_MAX (MLX5_OP_MAX_SGE * sizeof(Mlx5WqeData))
@@ -118,7 +119,7 @@ static Mlx5RqResult mlx5_rq_take_srq(Mlx5Qp *qp, Mlx5Op *op, uint32_t srqn)
     op->recv_index = srq->head;
     op->recv_srqn = srqn;
     op->recv_user_index = srq->user_index;
-    op->recv_cqn = srq->kind == MLX5_SRQK_XRC ? srq->cqn : qp->cqn_rcv;
+    op->recv_cqn = mlx5_srq_has_cq(srq->kind) ? srq->cqn : qp->cqn_rcv;
     op->remote_pd = srq->pd;
     len = MIN(srq->stride, sizeof(wqe));
     if (mlx5_buf_read(h, &srq->buf, (uint64_t)srq->head * srq->stride, wqe,
@@ -174,10 +175,11 @@ static void mlx5_rq_error_cqe(Mlx5Qp *qp, uint32_t cqn, uint32_t srqn,
     }
 }
 
-/* What offset 32 of a receive CQE says: of the XRC SRQ, else of the QP. */
+/* What offset 32 of a receive CQE says: of the XRC SRQ or XRQ, else the QP. */
 static uint32_t mlx5_rq_user_index(const Mlx5Qp *qp, const Mlx5Op *op)
 {
-    return qp->st == MLX5_ST_XRC ? op->recv_user_index : qp->user_index;
+    return qp->st == MLX5_ST_XRC || op->tm ? op->recv_user_index
+                                           : qp->user_index;
 }
 
 static bool mlx5_rq_cqe(Mlx5Qp *qp, Mlx5Op *op, uint8_t opcode)
@@ -205,6 +207,9 @@ static bool mlx5_rq_cqe(Mlx5Qp *qp, Mlx5Op *op, uint8_t opcode)
     if (qp->st == MLX5_ST_QP1) {
         cqe.immediate = cpu_to_be32(0xffff); /* the P_Key of the packet */
     }
+    if (op->tm) {
+        mlx5_tm_cqe(op, &cqe);
+    }
     return cq && mlx5_cq_post(qp->hca, cq, (uint8_t *)&cqe,
                               op->fm_ce_se & MLX5_CTRL_SOLICITED);
 }
@@ -213,13 +218,18 @@ void mlx5_rq_complete(Mlx5Qp *qp, Mlx5Op *op, uint8_t opcode, uint8_t syndrome)
 {
     bool posted = true;
 
-    if (syndrome) {
+    if (syndrome && op->tm >= MLX5_TM_MATCH) {
+        mlx5_tm_cancel(op, qp);
+    } else if (syndrome) {
         mlx5_rq_error_cqe(qp, op->recv_cqn, mlx5_rq_user_index(qp, op),
                           op->recv_index, syndrome);
     } else {
         trace_mlx5_rq_done(qp->hca->name, qp->obj.id, op->recv_index, opcode,
                            op->len);
         posted = mlx5_rq_cqe(qp, op, opcode);
+        if (op->tm >= MLX5_TM_MATCH) {
+            mlx5_tm_done(op, qp);
+        }
     }
     if (op->peer) {
         mlx5_op_unbind(op);
@@ -234,6 +244,8 @@ void mlx5_rq_abort(Mlx5Qp *qp, Mlx5Op *op)
 {
     if (!op->recv_is_srq) {
         qp->rq_ci--;              /* nobody has taken another one since */
+    } else if (op->tm >= MLX5_TM_MATCH) {
+        mlx5_tm_cancel(op, qp);
     } else if (qp->st == MLX5_ST_RC || qp->st == MLX5_ST_XRC) {
         qp->orphan = true;
         qp->orphan_index = op->recv_index;

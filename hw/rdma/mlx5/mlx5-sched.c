@@ -13,6 +13,7 @@
 #include "system/runstate.h"
 #include "mlx5-caps.h"
 #include "mlx5-core.h"
+#include "mlx5-cq.h"
 #include "mlx5-fabric.h"
 #include "mlx5-qp.h"
 #include "trace.h"
@@ -37,7 +38,14 @@ static void mlx5_sched_enter(Mlx5QpState *s)
 static void mlx5_sched_leave(Mlx5QpState *s)
 {
     s->running = false;
-    slices--;
+    if (!--slices) {
+        mlx5_mini_flush_all();
+    }
+}
+
+bool mlx5_sched_in_slice(void)
+{
+    return slices;
 }
 
 void mlx5_sched_qp(Mlx5Qp *qp)

@@ -4,11 +4,14 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "qemu/osdep.h"
+#include "mlx5-copy.h"
 #include "mlx5-core.h"
 #include "mlx5-cq.h"
 #include "mlx5-eq.h"
 #include "mlx5-mkey.h"
 #include "mlx5-qp.h"
+#include "mlx5-sig.h"
+#include "mlx5-tm.h"
 #include "trace.h"
 
 /* WQEs of one turn, so that those without bytes are bounded, too. */
@@ -97,8 +100,13 @@ void mlx5_sq_complete(Mlx5Op *op)
     Mlx5Qp *qp = op->qp;
     uint8_t syndrome = op->syndrome;
     uint16_t stream = op->dci_stream;
+    bool drain = op->sig_failed && MLX5_GET(qp->qpc, qpc, drain_sigerr);
     bool posted = true;
 
+    if (op->tm_own) {
+        mlx5_tm_read_done(op);
+        return;
+    }
     qp->sq_ci = op->wqe_index + op->wqe_bbs;
     qp->op = NULL;
     if (syndrome) {
@@ -128,6 +136,11 @@ void mlx5_sq_complete(Mlx5Op *op)
         } else {
             mlx5_qp_to_error(qp, posted ? 0 : MLX5_EVENT_WQ_CATAS_ERROR);
         }
+    } else if (drain && qp->state == MLX5_QPS_RTS) {
+        /* Software decides before what follows is sent. */
+        qp->state = MLX5_QPS_SQD;
+        trace_mlx5_qp_state(qp->hca->name, qp->obj.id, qp->state);
+        mlx5_event_qp(qp->hca, MLX5_EVENT_SQ_DRAINED, qp->obj.id, 0);
     }
 }
 
@@ -142,11 +155,15 @@ void mlx5_sq_flush(Mlx5Qp *qp)
         Mlx5Op *op = qp->op;
 
         mlx5_op_detach(op);
-        mlx5_sq_error_cqe(qp, op->opcode, op->wqe_index, MLX5_SYN_WR_FLUSH);
-        qp->sq_ci = op->wqe_index + op->wqe_bbs;
+        if (!op->tm_own) {
+            mlx5_sq_error_cqe(qp, op->opcode, op->wqe_index,
+                              MLX5_SYN_WR_FLUSH);
+            qp->sq_ci = op->wqe_index + op->wqe_bbs;
+        }
         qp->op = NULL;
         mlx5_op_free(op);
     }
+    mlx5_tm_flush(qp, true);
     while (qp->sq_ci != qp->sq_pi) {
         const Mlx5WqeCtrl *ctrl = (const Mlx5WqeCtrl *)wqe;
         uint16_t index = qp->sq_ci, posted = qp->sq_pi - qp->sq_ci;
@@ -307,7 +324,8 @@ static uint8_t mlx5_sq_parse_data(Mlx5Op *op, Mlx5WqeReader *r, Mlx5Side *side)
         /* A count of 0 stands for 2 GiB (31 bits cannot say it). */
         op->local[side->nsge++] = (Mlx5Sge) {
             .key = be32_to_cpu(seg->lkey),
-            .len = count ? count : 0x80000000u,
+            .len = mlx5_sig_sge_len(op->qp->hca, be32_to_cpu(seg->lkey),
+                                    count ? count : 0x80000000u),
             .va = be64_to_cpu(seg->addr),
         };
         op->len += op->local[side->nsge - 1].len;
@@ -491,7 +509,11 @@ static Mlx5Op *mlx5_sq_start(Mlx5Qp *qp)
         mlx5_sq_complete(op);
         return NULL;
     }
-    if (op->opcode != MLX5_OP_NOP) {
+    if (op->opcode == MLX5_OP_SET_PSV) {
+        op->syndrome = mlx5_psv_set(qp->hca, qp->pd, wqe, len);
+    } else if (op->opcode == MLX5_OP_TAG_MATCHING) {
+        op->syndrome = mlx5_tm_wqe(qp, wqe, len);
+    } else if (op->opcode != MLX5_OP_NOP) {
         op->syndrome = mlx5_sq_parse(qp, op, wqe, len);
         if (!op->syndrome) {
             return op;
@@ -507,13 +529,22 @@ static bool mlx5_sq_work(Mlx5Qp *qp, uint64_t *budget)
 
     for (;;) {
         if (!qp->op) {
-            if (qp->state != MLX5_QPS_RTS || qp->sq_ci == qp->sq_pi) {
+            bool own = !QTAILQ_EMPTY(&qp->tm_reads);
+
+            if (qp->state != MLX5_QPS_RTS ||
+                (!own && qp->sq_ci == qp->sq_pi)) {
                 return false;
             }
             if (!*budget || !burst--) {
                 return true;
             }
-            if (!mlx5_sq_start(qp)) {
+            if (own) {
+                mlx5_tm_start(qp);
+                if (qp->op->syndrome) {
+                    mlx5_sq_complete(qp->op);
+                    continue;
+                }
+            } else if (!mlx5_sq_start(qp)) {
                 continue;
             }
         } else if (qp->op->wait) {

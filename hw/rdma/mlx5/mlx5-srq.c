@@ -1,17 +1,20 @@
 /*
- * mlx5 shared receive queues: RMP (a verbs SRQ with ISSI 1), XRC SRQ, SRQ
+ * mlx5 shared receive queues: RMP (a verbs SRQ with ISSI 1), XRC SRQ, SRQ,
+ * XRQ
  *
  * Their WQEs form a list through next_wqe_index, which starts at 0.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "qemu/osdep.h"
+#include "mlx5-caps.h"
 #include "mlx5-cmd.h"
 #include "mlx5-core.h"
 #include "mlx5-cq.h"
 #include "mlx5-devx.h"
 #include "mlx5-qp.h"
 #include "mlx5-res.h"
+#include "mlx5-tm.h"
 #include "trace.h"
 
 enum { MLX5_SRQ_MAX_LOG = 15 };
@@ -19,10 +22,13 @@ enum { MLX5_SRQ_MAX_LOG = 15 };
 static void mlx5_srq_hold_refs(Mlx5Hca *h, Mlx5Srq *srq, int n)
 {
     Mlx5Obj *pd = mlx5_table_get(&h->pds, srq->pd);
-    Mlx5Obj *cq = srq->kind == MLX5_SRQK_XRC ? mlx5_table_get(&h->cqs, srq->cqn)
-                                             : NULL;
+    Mlx5Obj *cq = mlx5_srq_has_cq(srq->kind)
+                  ? mlx5_table_get(&h->cqs, srq->cqn) : NULL;
 
     mlx5_obj_ref(pd, n);
+    if (srq->kind == MLX5_SRQK_XRC) {
+        mlx5_obj_ref(mlx5_table_get(&h->xrcds, srq->xrcd), n);
+    }
     mlx5_obj_ref(cq, n);
 }
 
@@ -32,6 +38,7 @@ static void mlx5_srq_free(Mlx5Hca *h, Mlx5Srq *srq)
     mlx5_table_del(&h->srqs, &srq->obj);
     mlx5_umem_put(h, &srq->umems);
     mlx5_buf_fini(&srq->buf);
+    mlx5_tm_free(srq);
     g_free(srq);
 }
 
@@ -69,7 +76,7 @@ static enum Mlx5CmdStatus mlx5_srq_add(Mlx5Hca *h, Mlx5Cmd *c, Mlx5Srq *srq,
         srq->dbr_addr & 3) {
         status = MLX5_CMD_BAD_PARAM;
     } else if (!mlx5_res_get(c, &h->pds, srq->pd) ||
-               (srq->kind == MLX5_SRQK_XRC &&
+               (mlx5_srq_has_cq(srq->kind) &&
                 !mlx5_res_get_shared(c, &h->cqs, srq->cqn))) {
         status = MLX5_CMD_BAD_RES;
     } else if (shape->umem &&
@@ -88,6 +95,7 @@ static enum Mlx5CmdStatus mlx5_srq_add(Mlx5Hca *h, Mlx5Cmd *c, Mlx5Srq *srq,
     }
     if (status != MLX5_CMD_OK) {
         mlx5_umem_put(h, &srq->umems);
+        mlx5_tm_free(srq);
         g_free(srq);
         return status;
     }
@@ -97,11 +105,11 @@ static enum Mlx5CmdStatus mlx5_srq_add(Mlx5Hca *h, Mlx5Cmd *c, Mlx5Srq *srq,
     return MLX5_CMD_OK;
 }
 
-static enum Mlx5CmdStatus mlx5_create_rmp(Mlx5Hca *h, Mlx5Cmd *c)
+/* A queue whose context has a work queue: @srq has what is not in it. */
+static enum Mlx5CmdStatus mlx5_srq_add_wq(Mlx5Hca *h, Mlx5Cmd *c,
+                                          Mlx5Srq *srq, const void *wq,
+                                          uint32_t head)
 {
-    const void *ctx = MLX5_ADDR(c->in, create_rmp_in, ctx);
-    const void *wq = MLX5_ADDR(ctx, rmpc, wq);
-    Mlx5Srq *srq = g_new0(Mlx5Srq, 1);
     uint32_t log_stride = MLX5_GET(wq, wq, log_wq_stride);
     Mlx5SrqShape shape = {
         .log_size = MLX5_GET(wq, wq, log_wq_sz),
@@ -112,24 +120,92 @@ static enum Mlx5CmdStatus mlx5_create_rmp(Mlx5Hca *h, Mlx5Cmd *c)
         .umem_id = MLX5_GET(wq, wq, wq_umem_id),
         .umem_offset = MLX5_GET64(wq, wq, wq_umem_offset),
     };
-    enum Mlx5CmdStatus status;
 
-    srq->kind = MLX5_SRQK_RMP;
     srq->pd = MLX5_GET(wq, wq, pd);
     srq->lwm = MLX5_GET(wq, wq, lwm);
     srq->dbr_addr = MLX5_GET64(wq, wq, dbr_addr);
     if (MLX5_GET(wq, wq, dbr_umem_valid) &&
         !mlx5_umem_dbr(h, c, MLX5_GET(wq, wq, dbr_umem_id), &srq->dbr_addr,
                        &srq->umems)) {
+        mlx5_tm_free(srq);
         g_free(srq);
         return MLX5_CMD_BAD_RES;
     }
     memcpy(srq->raw, wq, sizeof(srq->raw));
-    status = mlx5_srq_add(h, c, srq, &shape, MLX5_BYTES(create_rmp_in));
+    return mlx5_srq_add(h, c, srq, &shape, head);
+}
+
+static enum Mlx5CmdStatus mlx5_create_rmp(Mlx5Hca *h, Mlx5Cmd *c)
+{
+    const void *ctx = MLX5_ADDR(c->in, create_rmp_in, ctx);
+    Mlx5Srq *srq = g_new0(Mlx5Srq, 1);
+    enum Mlx5CmdStatus status;
+
+    srq->kind = MLX5_SRQK_RMP;
+    status = mlx5_srq_add_wq(h, c, srq, MLX5_ADDR(ctx, rmpc, wq),
+                             MLX5_BYTES(create_rmp_in));
     if (status == MLX5_CMD_OK) {
         MLX5_SET(c->out, create_rmp_out, rmpn, srq->obj.id);
     }
     return status;
+}
+
+enum { XRQ_TAG_MATCHING = 1, XRQ_OFFLOAD_RNDV = 1 };
+
+static enum Mlx5CmdStatus mlx5_create_xrq(Mlx5Hca *h, Mlx5Cmd *c)
+{
+    const void *ctx = MLX5_ADDR(c->in, create_xrq_in, xrq_context);
+    const void *tm = MLX5_ADDR(ctx, xrqc, tag_matching_topology_context);
+    uint32_t topology = MLX5_GET(ctx, xrqc, topology);
+    uint32_t log = MLX5_GET(tm, tag_matching_topology_context,
+                            log_matching_list_sz);
+    uint32_t offload = MLX5_GET(ctx, xrqc, offload);
+    enum Mlx5CmdStatus status;
+    Mlx5Srq *srq;
+
+    if (topology > XRQ_TAG_MATCHING || offload > XRQ_OFFLOAD_RNDV ||
+        (topology ? !log || log > MLX5_LOG_MAX_TM_LIST : offload)) {
+        return MLX5_CMD_BAD_PARAM;
+    }
+    srq = g_new0(Mlx5Srq, 1);
+    srq->kind = MLX5_SRQK_XRQ;
+    srq->cqn = MLX5_GET(ctx, xrqc, cqn);
+    srq->user_index = MLX5_GET(ctx, xrqc, user_index);
+    if (topology) {
+        srq->tm = g_new0(Mlx5Tm, 1);
+        srq->tm->rndv = offload;
+        srq->tm->n = 1 << log;
+        srq->tm->e = g_new0(Mlx5TmEntry, srq->tm->n);
+    }
+    status = mlx5_srq_add_wq(h, c, srq, MLX5_ADDR(ctx, xrqc, wq),
+                             MLX5_BYTES(create_xrq_in));
+    if (status == MLX5_CMD_OK) {
+        MLX5_SET(c->out, create_xrq_out, xrqn, srq->obj.id);
+    }
+    return status;
+}
+
+static void mlx5_query_xrq(const Mlx5Srq *srq, uint8_t *ctx)
+{
+    void *tm = MLX5_ADDR(ctx, xrqc, tag_matching_topology_context);
+
+    memcpy(MLX5_ADDR(ctx, xrqc, wq), srq->raw, sizeof(srq->raw));
+    MLX5_SET(MLX5_ADDR(ctx, xrqc, wq), wq, lwm, srq->lwm);
+    MLX5_SET(ctx, xrqc, state, srq->state);
+    MLX5_SET(ctx, xrqc, user_index, srq->user_index);
+    MLX5_SET(ctx, xrqc, cqn, srq->cqn);
+    if (srq->tm) {
+        MLX5_SET(ctx, xrqc, topology, XRQ_TAG_MATCHING);
+        MLX5_SET(ctx, xrqc, offload, srq->tm->rndv ? XRQ_OFFLOAD_RNDV : 0);
+        MLX5_SET(tm, tag_matching_topology_context, log_matching_list_sz,
+                 ctz32(srq->tm->n));
+        MLX5_SET(tm, tag_matching_topology_context, append_next_index,
+                 srq->tm->next);
+        MLX5_SET(tm, tag_matching_topology_context, sw_phase_cnt,
+                 srq->tm->sw_cnt);
+        MLX5_SET(tm, tag_matching_topology_context, hw_phase_cnt,
+                 srq->tm->hw_cnt);
+    }
 }
 
 /* SRQ and XRC SRQ contexts are alike but for cqn and user_index. */
@@ -186,6 +262,7 @@ static Mlx5Srq *mlx5_srq_of_cmd(Mlx5Hca *h, Mlx5Cmd *c, uint8_t kind)
 static uint8_t mlx5_srq_kind_of_op(uint16_t opcode)
 {
     return opcode >= 0x90c ? MLX5_SRQK_RMP
+         : opcode >= 0x717 ? MLX5_SRQK_XRQ
          : opcode >= 0x705 ? MLX5_SRQK_XRC : MLX5_SRQK_SRQ;
 }
 
@@ -222,6 +299,10 @@ static enum Mlx5CmdStatus mlx5_query_srq(Mlx5Hca *h, Mlx5Cmd *c)
         MLX5_SET(wq, wq, lwm, srq->lwm);
         return MLX5_CMD_OK;
     }
+    if (srq->kind == MLX5_SRQK_XRQ) {
+        mlx5_query_xrq(srq, MLX5_ADDR(c->out, query_xrq_out, xrq_context));
+        return MLX5_CMD_OK;
+    }
     ctx = MLX5_ADDR(c->out, query_xrc_srq_out, xrc_srq_context_entry);
     memcpy(ctx, srq->raw, sizeof(srq->raw));
     MLX5_SET(ctx, xrc_srqc, state, srq->state);
@@ -243,16 +324,16 @@ static enum Mlx5CmdStatus mlx5_srq_set_limit(Mlx5Hca *h, Mlx5Srq *srq,
     return MLX5_CMD_OK;
 }
 
-/* ARM_RQ (op_mod 1: an SRQ) and ARM_XRC_SRQ. */
+/* ARM_RQ (op_mod 1: an SRQ, 2: an XRQ) and ARM_XRC_SRQ. */
 static enum Mlx5CmdStatus mlx5_arm_srq(Mlx5Hca *h, Mlx5Cmd *c)
 {
-    bool xrc = c->opcode == 0x708;
+    uint8_t kind = c->opcode == 0x708 ? MLX5_SRQK_XRC
+                 : c->op_mod == 1 ? MLX5_SRQK_SRQ : MLX5_SRQK_XRQ;
 
-    if (c->op_mod != 1) {
+    if (c->op_mod != 1 && (c->op_mod != 2 || kind != MLX5_SRQK_XRQ)) {
         return MLX5_CMD_BAD_PARAM;
     }
-    return mlx5_srq_set_limit(h, mlx5_srq_of_cmd(h, c, xrc ? MLX5_SRQK_XRC
-                                                           : MLX5_SRQK_SRQ),
+    return mlx5_srq_set_limit(h, mlx5_srq_of_cmd(h, c, kind),
                               MLX5_GET(c->in, arm_xrc_srq_in, lwm));
 }
 
@@ -282,6 +363,9 @@ const Mlx5CmdDesc mlx5_srq_cmds[] = {
     { 0x706, "DESTROY_XRC_SRQ", 16, 16, mlx5_destroy_srq },
     { 0x707, "QUERY_XRC_SRQ", 16, XRC_OUT, mlx5_query_srq },
     { 0x708, "ARM_XRC_SRQ", 16, 16, mlx5_arm_srq },
+    { 0x717, "CREATE_XRQ", MLX5_BYTES(create_xrq_in), 16, mlx5_create_xrq },
+    { 0x718, "DESTROY_XRQ", 16, 16, mlx5_destroy_srq },
+    { 0x719, "QUERY_XRQ", 16, MLX5_BYTES(query_xrq_out), mlx5_query_srq },
     { 0x90c, "CREATE_RMP", MLX5_BYTES(create_rmp_in), 16, mlx5_create_rmp },
     { 0x90d, "MODIFY_RMP", MLX5_BYTES(modify_rmp_in), 16, mlx5_modify_rmp },
     { 0x90e, "DESTROY_RMP", 16, 16, mlx5_destroy_srq },
@@ -304,6 +388,29 @@ static int mlx5_srq_pre_load(void *opaque)
     memset(opaque, 0, sizeof(Mlx5Srq));
     return 0;
 }
+
+static bool mlx5_srq_tm_needed(void *opaque)
+{
+    return ((Mlx5Srq *)opaque)->tm;
+}
+
+static int mlx5_srq_tm_pre_load(void *opaque)
+{
+    ((Mlx5Srq *)opaque)->tm = g_new0(Mlx5Tm, 1);
+    return 0;
+}
+
+static const VMStateDescription vmstate_mlx5_srq_tm = {
+    .name = "mlx5/srq/tm",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = mlx5_srq_tm_needed,
+    .pre_load = mlx5_srq_tm_pre_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_POINTER(tm, Mlx5Srq, vmstate_mlx5_tm, Mlx5Tm),
+        VMSTATE_END_OF_LIST()
+    }
+};
 
 static const VMStateDescription vmstate_mlx5_srq = {
     .name = "mlx5/srq",
@@ -329,6 +436,10 @@ static const VMStateDescription vmstate_mlx5_srq = {
         VMSTATE_UINT16(lwm, Mlx5Srq),
         VMSTATE_UINT8_ARRAY(raw, Mlx5Srq, MLX5_BYTES(srqc)),
         VMSTATE_END_OF_LIST()
+    },
+    .subsections = (const VMStateDescription * const []) {
+        &vmstate_mlx5_srq_tm,
+        NULL
     }
 };
 

@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "qemu/osdep.h"
+#include "mlx5-copy.h"
 #include "mlx5-core.h"
 #include "mlx5-cq.h"
 #include "mlx5-eq.h"
@@ -15,6 +16,7 @@
 #include "mlx5-mcast.h"
 #include "mlx5-mkey.h"
 #include "mlx5-qp.h"
+#include "mlx5-tm.h"
 #include "trace.h"
 
 static bool mlx5_datagram(const Mlx5Qp *qp)
@@ -133,6 +135,8 @@ static bool mlx5_for_agent(Mlx5Op *op, Mlx5Hca *to)
 static Mlx5OpResult mlx5_take_receive(Mlx5Op *op, Mlx5Qp *peer)
 {
     bool own = peer->rq_type == MLX5_RQ_OWN && peer->st != MLX5_ST_XRC;
+    Mlx5Srq *xrq = mlx5_opcode_is_send(op->opcode) ? mlx5_tm_of_qp(peer)
+                                                   : NULL;
     uint64_t room = 0;
     unsigned i;
 
@@ -142,7 +146,14 @@ static Mlx5OpResult mlx5_take_receive(Mlx5Op *op, Mlx5Qp *peer)
         op->turn_of = peer;
         return MLX5_OP_WAIT;
     }
-    switch (mlx5_rq_take(peer, op)) {
+    if (xrq) {
+        Mlx5OpResult r = mlx5_tm_classify(op, peer, xrq);
+
+        if (r != MLX5_OP_GO) {
+            return r;
+        }
+    }
+    switch (op->tm < MLX5_TM_MATCH ? mlx5_rq_take(peer, op) : MLX5_RQ_OK) {
     case MLX5_RQ_EMPTY:
         return mlx5_rnr(op, peer);
     case MLX5_RQ_ERROR:
@@ -153,8 +164,13 @@ static Mlx5OpResult mlx5_take_receive(Mlx5Op *op, Mlx5Qp *peer)
     }
     mlx5_op_bind(op, peer);
     op->has_recv = true;
+    if (xrq) {
+        mlx5_tm_taken(op, xrq);
+    }
     peer->rx_busy |= own;
     for (i = 0; i < op->dst_nrecv; i++) {
+        op->remote[i].len = mlx5_sig_sge_len(peer->hca, op->remote[i].key,
+                                             op->remote[i].len);
         room += op->remote[i].len;
     }
     if (mlx5_opcode_is_send(op->opcode)) {
@@ -311,6 +327,8 @@ static void mlx5_mcast_advance(Mlx5Op *op)
 {
     op->mc_id++;
     op->done = 0;
+    g_free(op->sig);
+    op->sig = NULL;
     op->src.cur = 0;
     op->src.off = op->src.is_inline ? MLX5_GRH_LEN : 0;
     op->dst = (Mlx5Side) { .remote = true, .nsge = 1 };
@@ -388,6 +406,9 @@ Mlx5OpResult mlx5_transport_finish(Mlx5Op *op)
     default:
         opcode = MLX5_CQE_RESP_SEND;
         break;
+    }
+    if (op->tm == MLX5_TM_RNDV) {
+        opcode = MLX5_CQE_NO_PACKET;  /* the data is yet to come */
     }
     mlx5_rq_complete(peer, op, opcode, 0);
     if (op->mcast) {

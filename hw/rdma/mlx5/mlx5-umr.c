@@ -15,6 +15,7 @@
 #include "mlx5-cq.h"
 #include "mlx5-dma.h"
 #include "mlx5-mkey.h"
+#include "mlx5-sig.h"
 #include "mlx5-wqe.h"
 #include "trace.h"
 
@@ -23,7 +24,7 @@ typedef struct QEMU_PACKED Mlx5WqeUmrCtrl {
     uint8_t flags;
     uint8_t rsvd0[3];
     uint16_t xlt_octowords;
-    uint16_t xlt_offset;          /* with MLX5_UMR_OFFSET_EN, else BSF size */
+    uint16_t xlt_offset;          /* or octowords of signature descriptor */
     uint64_t mkey_mask;
     uint32_t xlt_offset_47_16;
     uint8_t rsvd1[28];
@@ -66,7 +67,8 @@ enum {
      MLX5_UMR_EN_RINVAL | MLX5_UMR_KEY | MLX5_UMR_QPN | MLX5_UMR_LR | \
      MLX5_UMR_LW | MLX5_UMR_RR | MLX5_UMR_RW | MLX5_UMR_A | \
      MLX5_UMR_SMALL_FENCE | MLX5_UMR_RO_WRITE | MLX5_UMR_FREE | \
-     MLX5_UMR_PAGE_SIZE_5 | MLX5_UMR_RO_READ)
+     MLX5_UMR_PAGE_SIZE_5 | MLX5_UMR_RO_READ | MLX5_UMR_EN_SIGERR | \
+     MLX5_UMR_BSF_EN)
 
 enum {
     MLX5_UMR_MKC = sizeof(Mlx5WqeCtrl) + sizeof(Mlx5WqeUmrCtrl),
@@ -130,6 +132,43 @@ static void mlx5_umr_fields(Mlx5Hca *h, Mlx5Mkey *mk, const uint8_t *mkc,
     if (mask & MLX5_UMR_FREE) {
         mk->free = MLX5_GET(mkc, mkc, free);
     }
+    if (mask & MLX5_UMR_EN_SIGERR && mk->sig) {
+        mk->sig->expected = MLX5_GET(mkc, mkc, expected_sigerr_count);
+    }
+}
+
+/*
+ * The signature part: @bsf is a descriptor that came along, or NULL. Returns
+ * 0 or the syndrome.
+ */
+static uint8_t mlx5_umr_sig(Mlx5Hca *h, Mlx5Mkey *mk, const uint8_t *mkc,
+                            uint64_t mask, const uint8_t *raw)
+{
+    bool enable = mask & MLX5_UMR_BSF_EN ? MLX5_GET(mkc, mkc, bsf_en)
+                                         : mk->sig && mk->sig->enabled;
+    Mlx5Bsf bsf;
+
+    if (!mk->sig) {
+        return raw || enable ? MLX5_SYN_MW_BIND : 0;
+    }
+    if (raw || enable) {
+        const uint8_t *use = raw ? raw : mk->sig->raw;
+
+        if (!mlx5_bsf_parse(use, &bsf) || !mlx5_bsf_psvs(h, &bsf, mk->pd)) {
+            mlx5_guest_error(h, "UMR of key 0x%06x: signature descriptor",
+                             mk->obj.id);
+            return MLX5_SYN_MW_BIND;
+        }
+        memmove(mk->sig->raw, use, MLX5_BSF_SIZE);
+        mk->sig->bsf = bsf;
+    }
+    if (enable != mk->sig->enabled || raw) {
+        trace_mlx5_umr_sig(h->name, mk->obj.id, enable,
+                           mk->sig->bsf.domain[MLX5_SIG_MEMORY].kind,
+                           mk->sig->bsf.domain[MLX5_SIG_WIRE].kind);
+    }
+    mk->sig->enabled = enable;
+    return 0;
 }
 
 /* Is this change of @mk allowed? Returns 0 or the syndrome. */
@@ -216,7 +255,7 @@ uint8_t mlx5_umr_execute(Mlx5Hca *h, const Mlx5UmrCtx *ctx,
     const Mlx5WqeUmrCtrl *umr = (const void *)(wqe + sizeof(Mlx5WqeCtrl));
     const uint8_t *mkc = wqe + MLX5_UMR_MKC, *list = wqe + MLX5_UMR_LIST;
     Mlx5Mkey *mk = mlx5_mkey_find(h, ctx->mkey);
-    uint32_t octowords;
+    uint32_t octowords, bsf = 0;
     uint64_t mask, off = 0;
     uint8_t syndrome;
 
@@ -229,8 +268,13 @@ uint8_t mlx5_umr_execute(Mlx5Hca *h, const Mlx5UmrCtx *ctx,
     if (umr->flags & MLX5_UMR_OFFSET_EN) {
         off = (uint64_t)ldl_be_p(&umr->xlt_offset_47_16) << 16 |
               lduw_be_p(&umr->xlt_offset);
-    } else if (umr->xlt_offset) {
-        mlx5_unimp(h, "UMR with a signature descriptor");
+    } else {
+        bsf = lduw_be_p(&umr->xlt_offset);
+    }
+    if (bsf && (bsf != MLX5_BSF_SIZE / 16 || !(umr->flags & MLX5_UMR_INLINE) ||
+                len < MLX5_UMR_LIST + octowords * 16 + MLX5_BSF_SIZE)) {
+        mlx5_guest_error(h, "UMR on QP 0x%06x: descriptor of %u octowords",
+                         ctx->qpn, bsf);
         return MLX5_SYN_LOCAL_QP_OP;
     }
     /* An inline list may end with the work request. */
@@ -241,6 +285,10 @@ uint8_t mlx5_umr_execute(Mlx5Hca *h, const Mlx5UmrCtx *ctx,
     }
 
     syndrome = mlx5_umr_check(h, ctx, mk, umr->flags, mask, octowords);
+    if (!syndrome) {
+        syndrome = mlx5_umr_sig(h, mk, mkc, mask,
+                                bsf ? list + octowords * 16 : NULL);
+    }
     if (!syndrome && octowords) {
         mk->klm_hint = 0;
         mk->klm_hint_off = 0;

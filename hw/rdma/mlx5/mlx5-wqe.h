@@ -33,7 +33,9 @@ enum Mlx5WqeOpcode {
     MLX5_OP_ATOMIC_FA        = 0x12,
     MLX5_OP_ATOMIC_MASKED_CS = 0x14,
     MLX5_OP_ATOMIC_MASKED_FA = 0x15,
+    MLX5_OP_SET_PSV          = 0x20,
     MLX5_OP_UMR              = 0x25,
+    MLX5_OP_TAG_MATCHING     = 0x28,
 };
 
 /* fm_ce_se of the control segment. */

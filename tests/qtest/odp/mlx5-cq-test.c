@@ -340,6 +340,200 @@ static void test_destroy(void)
     qmlx5_stop(d);
 }
 
+/* Compressed completions */
+
+static uint8_t comp_create(QMlx5 *d, uint8_t format, uint8_t layout,
+                           uint8_t log_size, QMlx5Cq **out)
+{
+    QMlx5Cq *cq = g_new0(QMlx5Cq, 1);
+    uint64_t bytes = 64ull << log_size;
+    g_autofree uint8_t *in = g_malloc0(4096 + bytes / 512 + 8);
+    uint8_t *cqc = MLX5_ADDR(in, create_cq_in, cq_context);
+    uint8_t reply[16] = { }, st;
+    uint32_t len;
+
+    g_ptr_array_add(d->objs, cq);
+    cq->d = d;
+    cq->uar = d->uar;
+    cq->log_size = log_size;
+    cq->buf = qmlx5_alloc(d->host, bytes);
+    cq->dbr = qmlx5_dbr_new(d);
+    qtest_memset(d->qts, cq->buf, 0xf1, bytes);
+    len = qmlx5_cq_in(cq, in, d->comp_eq->eqn);
+    MLX5_SET(cqc, cqc, cqe_comp_en, 1);
+    MLX5_SET(cqc, cqc, mini_cqe_res_format, format);
+    MLX5_SET(cqc, cqc, cqe_compression_layout, layout);
+    st = qmlx5_cmd(d, in, len, reply, sizeof(reply));
+    cq->cqn = qmlx5_be32(reply + 8) & 0xffffff;
+    *out = cq;
+    return st;
+}
+
+/* A queue pair connected to itself that receives in @cq. */
+static QMlx5Qp *comp_qp(QMlx5 *d, QMlx5Cq *cq)
+{
+    QMlx5QpAttr a = qmlx5_qp_attr(d, QMLX5_RC);
+    QMlx5Qp *qp;
+
+    a.rcq = cq;
+    a.log_rq = 6;
+    qp = qmlx5_qp_new(d, &a);
+    qmlx5_qp_rts(qp);
+    return qp;
+}
+
+/* @n sends with one doorbell, of first, first + 1, ... bytes. */
+static void comp_burst(QMlx5Qp *qp, unsigned n, uint32_t first, uint64_t mem)
+{
+    QMlx5Wqe w;
+
+    for (unsigned i = 0; i < n; i++) {
+        qmlx5_recv(qp, qp->d->lkey, mem + 4096, 1024);
+        qmlx5_wqe(&w, QMLX5_OP_SEND, 0, 0);
+        qmlx5_wqe_data(&w, qp->d->lkey, mem, first + i);
+        qmlx5_queue(qp, &w);
+    }
+    qmlx5_ring(qp);
+}
+
+/* Takes @n completions as a driver does, whatever way they come in. */
+static void comp_expect(QMlx5Cq *cq, unsigned n, uint32_t bytes,
+                        uint16_t index, bool stride, bool compressed)
+{
+    uint32_t mask = (1u << cq->log_size) - 1;
+    uint8_t title[64], mini[64];
+
+    while (n) {
+        uint32_t at = cq->ci, count = 1;
+
+        while (!qmlx5_cq_peek(cq, title)) {
+            qmlx5_settle(cq->d);
+        }
+        g_assert_cmphex(qmlx5_cqe_op(title), ==, QMLX5_CQE_SEND);
+        g_assert_cmphex(lduw_be_p(title + 60), ==, index);
+        if ((title[63] >> 2 & 3) == 3) {
+            g_assert_true(compressed);
+            count = qmlx5_be32(title + 44);
+            g_assert_cmpint(count, >, 1);
+            g_assert_cmpint(count, <=, n);
+        } else {
+            g_assert_cmpint(title[63] >> 2 & 3, ==, 0);
+            g_assert_cmpint(qmlx5_be32(title + 44), ==, bytes);
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            if (count > 1) {
+                uint32_t slot = at + (i < 8 ? 1 : i & ~7);
+
+                qmlx5_read(cq->d, cq->buf + (slot & mask) * 64, mini, 64);
+                g_assert_cmpint(qmlx5_be32(mini + (i & 7) * 8 + 4), ==,
+                                bytes + i);
+                g_assert_cmpint(lduw_be_p(mini + (i & 7) * 8 + 2), ==,
+                                stride ? (uint16_t)(index + i) : 0);
+            }
+        }
+        /* Software writes the owner bits of the slots. */
+        for (uint32_t i = 0; i < count; i++) {
+            uint8_t b = 0xf0 | ((at + i) >> cq->log_size & 1);
+
+            qmlx5_write(cq->d, cq->buf + ((at + i) & mask) * 64 + 63, &b, 1);
+        }
+        cq->ci += count;
+        qmlx5_put32(cq->d, cq->dbr, cq->ci & 0xffffff);
+        n -= count;
+        bytes += count;
+        index += count;
+    }
+}
+
+static void test_compressed(void)
+{
+    static const uint8_t formats[] = { 0, 1, 3 };
+    QMlx5 *d = qmlx5_start("");
+    uint64_t mem = qmlx5_alloc(d->host, 8192);
+
+    for (unsigned f = 0; f < ARRAY_SIZE(formats); f++) {
+        bool stride = formats[f] == 3;
+        uint16_t index = 0;
+        QMlx5Cq *cq;
+        QMlx5Qp *qp;
+
+        g_assert_cmphex(comp_create(d, formats[f], 0, 6, &cq), ==, 0);
+        qp = comp_qp(d, cq);
+        /* Round the ring, sessions across its end. */
+        for (unsigned n = 1; n < 20; n++) {
+            comp_burst(qp, n, 100, mem);
+            comp_expect(cq, n, 100, index, stride, n > 1);
+            index += n;
+        }
+        qmlx5_cq_none(cq);
+    }
+    qmlx5_stop(d);
+}
+
+/* What has an immediate value, or is an error, ends a session. */
+static void test_compressed_mixed(void)
+{
+    QMlx5 *d = qmlx5_start("");
+    uint64_t mem = qmlx5_alloc(d->host, 8192);
+    uint8_t cqe[64], eqe[64];
+    QMlx5Wqe w;
+    QMlx5Cq *cq;
+    QMlx5Qp *qp;
+
+    g_assert_cmphex(comp_create(d, 3, 0, 6, &cq), ==, 0);
+    qp = comp_qp(d, cq);
+    qmlx5_cq_arm(cq, false);
+    for (int i = 0; i < 5; i++) {
+        qmlx5_recv(qp, d->lkey, mem + 4096, 1024);
+        qmlx5_wqe(&w, i == 2 ? QMLX5_OP_SEND_IMM : QMLX5_OP_SEND, 0, 0);
+        qmlx5_wqe_data(&w, d->lkey, mem, 10 + i);
+        qmlx5_queue(qp, &w);
+    }
+    qmlx5_ring(qp);
+    /* One event for all. */
+    qmlx5_eq_wait(d->comp_eq, QMLX5_EV_COMP, eqe);
+    comp_expect(cq, 2, 10, 0, true, true);
+    qmlx5_cq_wait(cq, cqe);
+    g_assert_cmphex(qmlx5_cqe_op(cqe), ==, QMLX5_CQE_SEND_IMM);
+    comp_expect(cq, 2, 13, 3, true, true);
+    qmlx5_eq_none(d->comp_eq);
+
+    /* More than a receive buffer takes: the error comes after what was well. */
+    comp_burst(qp, 3, 20, mem);
+    qmlx5_recv(qp, d->lkey, mem + 4096, 16);
+    comp_expect(cq, 3, 20, 5, true, true);
+    qmlx5_post_send(qp, QMLX5_OP_SEND, d->lkey, mem, 100);
+    qmlx5_cq_expect_err(cq, QMLX5_CQE_RESP_ERR, QMLX5_SYN_LOCAL_LENGTH);
+    qmlx5_stop(d);
+}
+
+static void test_compressed_overrun(void)
+{
+    QMlx5 *d = qmlx5_start("");
+    uint64_t mem = qmlx5_alloc(d->host, 8192);
+    uint8_t eqe[64];
+    QMlx5Cq *cq;
+    QMlx5Qp *qp;
+
+    g_assert_cmphex(comp_create(d, 3, 0, 3, &cq), ==, 0);
+    qp = comp_qp(d, cq);
+    comp_burst(qp, 9, 20, mem);
+    qmlx5_eq_wait(d->async_eq, QMLX5_EV_CQ_ERROR, eqe);
+    /* The eight that had room are there. */
+    comp_expect(cq, 8, 20, 0, true, true);
+    qmlx5_stop(d);
+}
+
+static void test_compressed_refused(void)
+{
+    QMlx5 *d = qmlx5_start("");
+    QMlx5Cq *cq;
+
+    g_assert_cmphex(comp_create(d, 2, 0, 3, &cq), ==, QMLX5_BAD_PARAM);
+    g_assert_cmphex(comp_create(d, 0, 1, 3, &cq), ==, QMLX5_BAD_PARAM);
+    qmlx5_stop(d);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -355,5 +549,9 @@ int main(int argc, char **argv)
     qtest_add_func("/mlx5/cq/doorbells", test_doorbells);
     qtest_add_func("/mlx5/cq/bad-create", test_bad_create);
     qtest_add_func("/mlx5/cq/destroy", test_destroy);
+    qtest_add_func("/mlx5/cq/compressed", test_compressed);
+    qtest_add_func("/mlx5/cq/compressed-mixed", test_compressed_mixed);
+    qtest_add_func("/mlx5/cq/compressed-overrun", test_compressed_overrun);
+    qtest_add_func("/mlx5/cq/compressed-refused", test_compressed_refused);
     return g_test_run();
 }

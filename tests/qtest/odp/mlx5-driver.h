@@ -55,6 +55,9 @@ enum {
     QMLX5_DESTROY_MKEY       = 0x202,
     QMLX5_QUERY_SPECIAL      = 0x203,
     QMLX5_PAGE_FAULT_RESUME  = 0x204,
+    QMLX5_ALLOC_MEMIC        = 0x205,
+    QMLX5_DEALLOC_MEMIC      = 0x206,
+    QMLX5_MODIFY_MEMIC       = 0x207,
     QMLX5_CREATE_EQ          = 0x301,
     QMLX5_DESTROY_EQ         = 0x302,
     QMLX5_QUERY_EQ           = 0x303,
@@ -63,6 +66,8 @@ enum {
     QMLX5_DESTROY_CQ         = 0x401,
     QMLX5_QUERY_CQ           = 0x402,
     QMLX5_MODIFY_CQ          = 0x403,
+    QMLX5_CREATE_PSV         = 0x600,
+    QMLX5_DESTROY_PSV        = 0x601,
     QMLX5_CREATE_QP          = 0x500,
     QMLX5_DESTROY_QP         = 0x501,
     QMLX5_RST2INIT_QP        = 0x502,
@@ -75,6 +80,10 @@ enum {
     QMLX5_QUERY_QP           = 0x50b,
     QMLX5_SQD_RTS_QP         = 0x50c,
     QMLX5_INIT2INIT_QP       = 0x50e,
+    QMLX5_ARM_RQ             = 0x703,
+    QMLX5_CREATE_XRQ         = 0x717,
+    QMLX5_DESTROY_XRQ        = 0x718,
+    QMLX5_QUERY_XRQ          = 0x719,
     QMLX5_QUERY_VPORT        = 0x762,
     QMLX5_ALLOC_Q_COUNTER    = 0x771,
     QMLX5_QUERY_Q_COUNTER    = 0x773,
@@ -150,7 +159,9 @@ enum {
     QMLX5_OP_FA              = 0x12,
     QMLX5_OP_MASKED_CS       = 0x14,
     QMLX5_OP_MASKED_FA       = 0x15,
+    QMLX5_OP_SET_PSV         = 0x20,
     QMLX5_OP_UMR             = 0x25,
+    QMLX5_OP_TAG_MATCHING    = 0x28,
 
     QMLX5_F_SOLICITED        = 0x02,
     QMLX5_F_SIGNALED         = 0x08,
@@ -161,6 +172,8 @@ enum {
     QMLX5_CQE_SEND           = 0x2,
     QMLX5_CQE_SEND_IMM       = 0x3,
     QMLX5_CQE_SEND_INV       = 0x4,
+    QMLX5_CQE_NO_PACKET      = 0x6,
+    QMLX5_CQE_SIG_ERR        = 0xc,
     QMLX5_CQE_REQ_ERR        = 0xd,
     QMLX5_CQE_RESP_ERR       = 0xe,
 
@@ -259,7 +272,7 @@ typedef struct QMlx5QpAttr {
     uint32_t access;              /* QMLX5_RR, _RW, _A */
     uint8_t retry, rnr_retry, min_rnr_nak, ack_timeout;
     uint8_t log_msg_max;
-    bool fre;
+    bool fre, block_lb_mc;
     uint32_t counter_set;
 } QMlx5QpAttr;
 
@@ -403,6 +416,7 @@ typedef struct QMlx5MkeyAttr {
     uint32_t pd, access, qpn;
     uint64_t va, len;
     bool length64, free, umr, en_rinval, pg_access, ats;
+    bool sig;                     /* room for a signature descriptor */
     uint8_t log_page;
     uint32_t entries;             /* MTTs, KLMs or KSMs */
     const uint64_t *list;         /* MTT, or pairs as KLM {bc<<32|key, va} */
@@ -482,6 +496,8 @@ enum {
 #define QMLX5_M_RR        (1ull << 19)
 #define QMLX5_M_RW        (1ull << 20)
 #define QMLX5_M_A         (1ull << 21)
+#define QMLX5_M_SIGERR    (1ull << 9)
+#define QMLX5_M_BSF       (1ull << 12)
 #define QMLX5_M_FREE      (1ull << 29)
 #define QMLX5_M_ACCESS \
     (QMLX5_M_LR | QMLX5_M_LW | QMLX5_M_RR | QMLX5_M_RW | QMLX5_M_A)
@@ -504,6 +520,9 @@ typedef struct QMlx5Umr {
     uint64_t addr;
     uint32_t bytes;
     const void *inl;
+    /* Signatures: a descriptor of 64 bytes, or NULL. */
+    const uint8_t *bsf;
+    bool bsf_en, sigerr;
 } QMlx5Umr;
 void qmlx5_wqe_umr(QMlx5Wqe *w, const QMlx5Umr *u);
 /* On the UMR service QP; returns the syndrome, 0: done. */

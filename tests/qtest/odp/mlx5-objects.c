@@ -311,6 +311,10 @@ uint8_t qmlx5_mkey_cmd(QMlx5 *d, const QMlx5MkeyAttr *a, uint32_t *key)
     MLX5_SET(mkc, mkc, translations_octword_size,
              DIV_ROUND_UP(a->entries * unit, 16));
     MLX5_SET(mkc, mkc, log_page_size, a->log_page);
+    if (a->sig) {
+        MLX5_SET(mkc, mkc, bsf_en, 1);
+        MLX5_SET(mkc, mkc, bsf_octword_size, 4);
+    }
     for (uint32_t i = 0; i < a->nlist * unit / 8; i++) {
         stq_be_p(in + head + i * 8, a->list[i]);
     }
@@ -416,6 +420,7 @@ uint32_t qmlx5_qp_in(QMlx5Qp *qp, uint8_t *in)
     MLX5_SET(qpc, qpc, cqn_snd, a->scq->cqn);
     MLX5_SET(qpc, qpc, cqn_rcv, a->rcq->cqn);
     MLX5_SET(qpc, qpc, fre, a->fre);
+    MLX5_SET(qpc, qpc, block_lb_mc, a->block_lb_mc);
     MLX5_SET64(qpc, qpc, dbr_addr, qp->dbr);
     return MLX5_BYTES(create_qp_in) +
            put_pages(in + MLX5_BYTES(create_qp_in), qp->buf, bytes);

@@ -125,6 +125,37 @@ static void test_pd_in_use(void)
     qmlx5_stop(d);
 }
 
+static uint8_t dealloc_uar(QMlx5 *d, uint32_t uar)
+{
+    return qmlx5_cmd_simple(d, QMLX5_DEALLOC_UAR, 0, uar, 0, NULL);
+}
+
+static void test_uar_in_use(void)
+{
+    QMlx5 *d = qmlx5_start("");
+    uint32_t uar = qmlx5_uar_new(d), old = d->uar, cqn;
+    QMlx5Cq *like = qmlx5_cq_new(d, 4);
+    QMlx5QpAttr a = qmlx5_qp_attr(d, QMLX5_RC);
+    QMlx5Eq *eq;
+    QMlx5Qp *qp;
+
+    g_assert_cmphex(cq_by(d, 0, like, uar, d->comp_eq->eqn, &cqn), ==, 0);
+    g_assert_cmphex(dealloc_uar(d, uar), ==, QMLX5_BAD_RES_STATE);
+    g_assert_cmphex(destroy_cq(d, cqn), ==, 0);
+    a.uar = uar;
+    qp = qmlx5_qp_new(d, &a);
+    g_assert_cmphex(dealloc_uar(d, uar), ==, QMLX5_BAD_RES_STATE);
+    g_assert_cmphex(qmlx5_qp_destroy(qp), ==, 0);
+    d->uar = uar;
+    eq = qmlx5_eq_new(d, 4, 2, 0);
+    d->uar = old;
+    g_assert_cmphex(dealloc_uar(d, uar), ==, QMLX5_BAD_RES_STATE);
+    g_assert_cmphex(qmlx5_eq_destroy(eq), ==, 0);
+    g_assert_cmphex(dealloc_uar(d, uar), ==, 0);
+    g_assert_cmphex(dealloc_uar(d, uar), ==, QMLX5_BAD_RES);
+    qmlx5_stop(d);
+}
+
 static void test_user_cq(void)
 {
     QMlx5 *d = qmlx5_start("");
@@ -224,6 +255,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     qtest_add_func("/mlx5/own/eq-in-use", test_eq_in_use);
     qtest_add_func("/mlx5/own/pd-in-use", test_pd_in_use);
+    qtest_add_func("/mlx5/own/uar-in-use", test_uar_in_use);
     qtest_add_func("/mlx5/own/user-cq", test_user_cq);
     qtest_add_func("/mlx5/own/user-qp", test_user_qp);
     qtest_add_func("/mlx5/own/moves", test_moves);

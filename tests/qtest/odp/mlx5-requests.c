@@ -186,7 +186,7 @@ void qmlx5_wqe_umr(QMlx5Wqe *w, const QMlx5Umr *u)
     ctrl = wqe_seg(w, 48);
     ctrl[0] = u->flags;
     stw_be_p(ctrl + 4, u->octowords);
-    stw_be_p(ctrl + 6, u->offset);
+    stw_be_p(ctrl + 6, u->bsf ? 4 : u->offset);
     stq_be_p(ctrl + 8, u->mask);
     stl_be_p(ctrl + 16, u->offset >> 16);
     seg = wqe_seg(w, 64);
@@ -197,13 +197,17 @@ void qmlx5_wqe_umr(QMlx5Wqe *w, const QMlx5Umr *u)
              (u->access & QMLX5_RW ? 1 << 5 : 0) |
              (u->access & QMLX5_A ? 1 << 6 : 0) | 1 << 7;
     stl_be_p(seg + 4, 0xffffff00 | u->variant);
-    stl_be_p(seg + 12, u->pd);
+    stl_be_p(seg + 12, u->pd | (uint32_t)u->bsf_en << 30 |
+                       (uint32_t)u->sigerr << 26);
     stq_be_p(seg + 16, u->va);
     stq_be_p(seg + 24, u->len);
     stl_be_p(seg + 52, u->xlt);
     seg[59] = u->log_page;
     if (u->inl) {
         memcpy(wqe_seg(w, ROUND_UP(u->bytes, 64)), u->inl, u->bytes);
+        if (u->bsf) {
+            memcpy(wqe_seg(w, 64), u->bsf, 64);
+        }
     } else if (u->bytes) {
         qmlx5_wqe_data(w, u->lkey, u->addr, u->bytes);
     }

@@ -534,11 +534,265 @@ static void test_mcast(void)
     qmlx5_host_free(h);
 }
 
+/* A sender that does not want to hear itself. */
+static void test_mcast_block(void)
+{
+    QMlx5 *d = qmlx5_start("");
+    uint64_t mem = qmlx5_alloc(d->host, 4 * QMLX5_PAGE);
+    QMlx5Qp *qp[2];
+
+    for (int i = 0; i < 2; i++) {
+        QMlx5QpAttr a = qmlx5_qp_attr(d, QMLX5_UD);
+
+        a.qkey = 0x111;
+        a.block_lb_mc = !i;
+        qp[i] = qmlx5_qp_new(d, &a);
+        qmlx5_qp_rts(qp[i]);
+        g_assert_cmphex(mcg(d, ATTACH_TO_MCG, qp[i]->qpn, group), ==, 0);
+        qmlx5_recv(qp[i], d->lkey, mem + 4096, 1000);
+        qmlx5_recv(qp[i], d->lkey, mem + 4096, 1000);
+    }
+    send_group(qp[0], group, mem, 300, 0x111);
+    qmlx5_cq_expect(qp[1]->a.rcq, QMLX5_CQE_SEND);
+    qmlx5_cq_none(qp[0]->a.rcq);
+    send_group(qp[1], group, mem, 300, 0x111);
+    qmlx5_cq_expect(qp[1]->a.rcq, QMLX5_CQE_SEND);
+    qmlx5_cq_expect(qp[0]->a.rcq, QMLX5_CQE_SEND);
+    qmlx5_stop(d);
+}
+
+/* Memory keys, receive memory pools and resized CQs in UMEMs */
+
+static uint8_t umem_mkey(QMlx5 *d, uint32_t uid, uint32_t pd, uint32_t mem,
+                         uint64_t at, uint64_t len, uint32_t access,
+                         uint32_t *key)
+{
+    uint8_t in[MLX5_BYTES(create_mkey_in)] = { }, out[16] = { }, st;
+    uint8_t *mkc = MLX5_ADDR(in, create_mkey_in, memory_key_mkey_entry);
+    uint32_t pages = DIV_ROUND_UP(len, QMLX5_PAGE);
+
+    qmlx5_cmd_head(in, QMLX5_CREATE_MKEY, 0);
+    set_uid(in, uid);
+    MLX5_SET(in, create_mkey_in, mkey_umem_valid, 1);
+    stl_be_p(in + 0x64, mem);
+    stq_be_p(in + 0x68, at);
+    MLX5_SET(mkc, mkc, access_mode_1_0, 1);
+    MLX5_SET(mkc, mkc, lr, 1);
+    MLX5_SET(mkc, mkc, rr, !!(access & QMLX5_RR));
+    MLX5_SET(mkc, mkc, rw, !!(access & QMLX5_RW));
+    MLX5_SET(mkc, mkc, lw, !!(access & QMLX5_RW));
+    MLX5_SET(mkc, mkc, qpn, 0xffffff);
+    MLX5_SET(mkc, mkc, pd, pd);
+    MLX5_SET64(mkc, mkc, start_addr, VA);
+    MLX5_SET64(mkc, mkc, len, len);
+    MLX5_SET(mkc, mkc, translations_octword_size, DIV_ROUND_UP(pages, 2));
+    MLX5_SET(mkc, mkc, log_page_size, 12);
+    st = qmlx5_cmd(d, in, sizeof(in), out, sizeof(out));
+    *key = (qmlx5_be32(out + 8) & 0xffffff) << 8;
+    return st;
+}
+
+static uint32_t pd_by(QMlx5 *d, uint32_t uid)
+{
+    uint8_t in[16] = { };
+
+    qmlx5_cmd_head(in, QMLX5_ALLOC_PD, 0);
+    set_uid(in, uid);
+    return create(d, in, sizeof(in));
+}
+
+static void test_umem_mkey(void)
+{
+    QMlx5 *d = qmlx5_start("");
+    uint32_t uid = uctx_new(d), other = uctx_new(d), pd = pd_by(d, uid), key;
+    uint64_t pa = qmlx5_alloc(d->host, 4 * QMLX5_PAGE);
+    uint64_t src = qmlx5_alloc(d->host, 4 * QMLX5_PAGE);
+    uint32_t mem = umem_new(d, uid, pa, 4, 0, true);
+    uint32_t ro = umem_new(d, uid, pa, 4, 0, false), theirs;
+    QMlx5QpAttr a = qmlx5_qp_attr(d, QMLX5_RC);
+    uint8_t in[16] = { };
+    QMlx5Qp *qp;
+
+    theirs = umem_new(d, other, pa, 4, 0, true);
+    g_assert_cmphex(umem_mkey(d, uid, pd, NOBODY, 0, 4096, QMLX5_RW, &key), ==,
+                    QMLX5_NO_RES);
+    g_assert_cmphex(umem_mkey(d, uid, pd, theirs, 0, 4096, QMLX5_RW, &key), ==,
+                    QMLX5_NO_RES);
+    g_assert_cmphex(umem_mkey(d, uid, pd, ro, 0, 4096, QMLX5_RW, &key), ==,
+                    QMLX5_NO_RES);
+    g_assert_cmphex(umem_mkey(d, uid, pd, mem, 0, 5 * 4096, QMLX5_RW, &key), ==,
+                    QMLX5_NO_RES);
+    g_assert_cmphex(umem_mkey(d, uid, pd, mem, 100, 4096, QMLX5_RW, &key), ==,
+                    QMLX5_NO_RES);
+    g_assert_cmphex(umem_mkey(d, uid, d->pd, mem, 0, 4096, QMLX5_RW, &key), ==,
+                    QMLX5_BAD_RES);
+    g_assert_cmphex(umem_destroy(d, uid, ro), ==, 0);
+
+    g_assert_cmphex(umem_mkey(d, uid, pd, mem, 4096, 2 * 4096, QMLX5_RW, &key),
+                    ==, 0);
+    a.pd = pd;
+    qp = qmlx5_qp_new(d, &a);
+    qmlx5_qp_rts(qp);
+    qmlx5_fill(d, src, 8192, 3);
+    qmlx5_post_rdma(qp, QMLX5_OP_WRITE, qmlx5_mkey_pa(d, pd, QMLX5_ALL), src,
+                    8192, key, VA);
+    qmlx5_cq_expect(qp->a.scq, QMLX5_CQE_REQ);
+    qmlx5_expect(d, pa + 4096, 8192, 3);
+    qmlx5_post_rdma(qp, QMLX5_OP_WRITE, qmlx5_mkey_pa(d, pd, QMLX5_ALL), src, 2,
+                    key, VA + 8191);
+    qmlx5_cq_expect_err(qp->a.scq, QMLX5_CQE_REQ_ERR, QMLX5_SYN_REMOTE_ACCESS);
+
+    g_assert_cmphex(umem_destroy(d, uid, mem), ==, QMLX5_BAD_RES_STATE);
+    qmlx5_cmd_head(in, QMLX5_DESTROY_MKEY, 0);
+    set_uid(in, uid);
+    stl_be_p(in + 8, key >> 8);
+    g_assert_cmphex(qmlx5_cmd(d, in, sizeof(in), NULL, 0), ==, 0);
+    g_assert_cmphex(umem_destroy(d, uid, mem), ==, 0);
+    qmlx5_stop(d);
+}
+
+static uint8_t umem_rmp(QMlx5 *d, uint32_t mem, uint64_t at, uint32_t dbr,
+                        uint64_t off, uint32_t *rmpn)
+{
+    uint8_t in[MLX5_BYTES(create_rmp_in)] = { }, out[16] = { }, st;
+    uint8_t *wq = MLX5_ADDR(in, create_rmp_in, ctx__wq);
+
+    qmlx5_cmd_head(in, QMLX5_CREATE_RMP, 0);
+    MLX5_SET(MLX5_ADDR(in, create_rmp_in, ctx), rmpc, state, 1);
+    MLX5_SET(wq, wq, pd, d->pd);
+    MLX5_SET64(wq, wq, dbr_addr, off);
+    MLX5_SET(wq, wq, log_wq_stride, 6);
+    MLX5_SET(wq, wq, log_wq_sz, 3);
+    MLX5_SET(wq, wq, wq_umem_valid, 1);
+    MLX5_SET(wq, wq, wq_umem_id, mem);
+    MLX5_SET64(wq, wq, wq_umem_offset, at);
+    MLX5_SET(wq, wq, dbr_umem_valid, 1);
+    MLX5_SET(wq, wq, dbr_umem_id, dbr);
+    st = qmlx5_cmd(d, in, sizeof(in), out, sizeof(out));
+    *rmpn = qmlx5_be32(out + 8) & 0xffffff;
+    return st;
+}
+
+static void test_umem_rmp(void)
+{
+    QMlx5 *d = qmlx5_start("");
+    uint64_t pa = qmlx5_alloc(d->host, QMLX5_PAGE);
+    uint64_t rec = qmlx5_alloc(d->host, QMLX5_PAGE);
+    uint64_t data = qmlx5_alloc(d->host, 2 * QMLX5_PAGE);
+    uint32_t mem = umem_new(d, 0, pa, 1, 0, true), bad;
+    uint32_t dbr = umem_new(d, 0, rec, 1, 0, true);
+    uint32_t ro = umem_new(d, 0, rec, 1, 0, false);
+    QMlx5QpAttr a = qmlx5_qp_attr(d, QMLX5_RC);
+    QMlx5Srq srq = { .d = d, .log_size = 3, .log_stride = 6,
+                     .buf = pa + 512, .dbr = rec + 64 };
+    QMlx5Qp *qp;
+
+    g_assert_cmphex(umem_rmp(d, NOBODY, 0, dbr, 0, &bad), ==, QMLX5_BAD_RES);
+    g_assert_cmphex(umem_rmp(d, mem, 0, NOBODY, 0, &bad), ==, QMLX5_BAD_RES);
+    g_assert_cmphex(umem_rmp(d, mem, 4096 - 448, dbr, 0, &bad), ==,
+                    QMLX5_BAD_RES);
+    g_assert_cmphex(umem_rmp(d, mem, 0, dbr, 4092, &bad), ==, QMLX5_BAD_RES);
+    g_assert_cmphex(umem_rmp(d, mem, 0, ro, 0, &bad), ==, QMLX5_BAD_RES);
+    g_assert_cmphex(umem_destroy(d, 0, ro), ==, 0);
+
+    for (int i = 0; i < 8; i++) {
+        uint8_t next[16] = { };
+
+        stw_be_p(next + 2, (i + 1) & 7);
+        qmlx5_write(d, srq.buf + i * 64, next, sizeof(next));
+    }
+    g_assert_cmphex(umem_rmp(d, mem, 512, dbr, 64, &srq.srqn), ==, 0);
+    a.rq_type = 1;
+    a.srq = &srq;
+    qp = qmlx5_qp_new(d, &a);
+    qmlx5_qp_rts(qp);
+    for (int i = 0; i < 20; i++) {
+        qmlx5_fill(d, data, 100, i);
+        qmlx5_srq_recv(&srq, d->lkey, data + QMLX5_PAGE, 100);
+        qmlx5_post_send(qp, QMLX5_OP_SEND, d->lkey, data, 100);
+        qmlx5_cq_expect(qp->a.scq, QMLX5_CQE_REQ);
+        qmlx5_cq_expect(qp->a.rcq, QMLX5_CQE_SEND);
+        qmlx5_expect(d, data + QMLX5_PAGE, 100, i);
+    }
+    g_assert_cmphex(umem_destroy(d, 0, mem), ==, QMLX5_BAD_RES_STATE);
+    g_assert_cmphex(umem_destroy(d, 0, dbr), ==, QMLX5_BAD_RES_STATE);
+    g_assert_cmphex(qmlx5_qp_destroy(qp), ==, 0);
+    g_assert_cmphex(qmlx5_cmd_simple(d, QMLX5_DESTROY_RMP, 0, srq.srqn, 0,
+                                     NULL), ==, 0);
+    g_assert_cmphex(umem_destroy(d, 0, mem), ==, 0);
+    g_assert_cmphex(umem_destroy(d, 0, dbr), ==, 0);
+    qmlx5_stop(d);
+}
+
+static uint8_t umem_resize(QMlx5 *d, uint32_t uid, QMlx5Cq *cq, uint32_t mem,
+                           uint64_t at, uint8_t log_size)
+{
+    uint8_t in[MLX5_BYTES(modify_cq_in)] = { };
+    uint8_t *cqc = MLX5_ADDR(in, modify_cq_in, cq_context);
+
+    qmlx5_cmd_head(in, QMLX5_MODIFY_CQ, 1);
+    set_uid(in, uid);
+    MLX5_SET(in, modify_cq_in, cqn, cq->cqn);
+    stl_be_p(MLX5_ADDR(in, modify_cq_in,
+                       modify_field_select_resize_field_select), 1);
+    MLX5_SET(cqc, cqc, log_cq_size, log_size);
+    stq_be_p(in + 0x50, at);
+    stl_be_p(in + 0x58, mem);
+    MLX5_SET(in, modify_cq_in, cq_umem_valid, 1);
+    return qmlx5_cmd(d, in, sizeof(in), NULL, 0);
+}
+
+static void test_umem_cq_resize(void)
+{
+    QMlx5 *d = qmlx5_start("");
+    uint32_t uid = uctx_new(d);
+    uint64_t pa = qmlx5_alloc(d->host, 4 * QMLX5_PAGE);
+    uint32_t mem = umem_new(d, uid, pa, 2, 0, true);
+    uint32_t more = umem_new(d, uid, pa + 2 * QMLX5_PAGE, 2, 0, true);
+    QMlx5Cq cq = { .buf = pa, .dbr = pa + 4096 };
+    QMlx5QpAttr a = qmlx5_qp_attr(d, QMLX5_RC);
+    uint8_t cqe[64];
+    QMlx5Wqe w;
+    QMlx5Qp *qp;
+
+    qtest_memset(d->qts, pa, 0xf1, 4 * QMLX5_PAGE);
+    g_assert_cmphex(umem_cq(d, uid, mem, 0, mem, 4096, &cq), ==, 0);
+    qmlx5_put32(d, cq.dbr, 0);
+    g_assert_cmphex(umem_resize(d, uid, &cq, NOBODY, 0, 5), ==,
+                    QMLX5_BAD_PARAM);
+    g_assert_cmphex(umem_resize(d, uid, &cq, more, 8192 - 64, 5), ==,
+                    QMLX5_BAD_PARAM);
+    g_assert_cmphex(umem_resize(d, 0, &cq, more, 0, 5), ==, QMLX5_BAD_RES);
+    g_assert_cmphex(umem_resize(d, uid, &cq, more, 1024, 5), ==, 0);
+    /* The last CQE in the old ring sends software to the new one. */
+    qmlx5_cq_wait(&cq, cqe);
+    g_assert_cmphex(qmlx5_cqe_op(cqe), ==, 0x5);
+    cq.buf = pa + 2 * QMLX5_PAGE + 1024;
+    cq.log_size = 5;
+    a.scq = &cq;
+    qp = qmlx5_qp_new(d, &a);
+    qmlx5_qp_rts(qp);
+    for (int i = 0; i < 80; i++) {
+        qmlx5_wqe(&w, QMLX5_OP_NOP, QMLX5_F_SIGNALED, 0);
+        qmlx5_post(qp, &w);
+        qmlx5_cq_wait(&cq, cqe);
+        g_assert_cmphex(qmlx5_cqe_op(cqe), ==, QMLX5_CQE_REQ);
+    }
+    /* Each holds a UMEM: the record's is the old ring's here. */
+    g_assert_cmphex(umem_destroy(d, uid, more), ==, QMLX5_BAD_RES_STATE);
+    g_assert_cmphex(umem_destroy(d, uid, mem), ==, QMLX5_BAD_RES_STATE);
+    qmlx5_stop(d);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     qtest_add_func("/mlx5/verbs/umem-cq", test_umem_cq);
     qtest_add_func("/mlx5/verbs/umem-qp", test_umem_qp);
+    qtest_add_func("/mlx5/verbs/mcast-block", test_mcast_block);
+    qtest_add_func("/mlx5/verbs/umem-mkey", test_umem_mkey);
+    qtest_add_func("/mlx5/verbs/umem-rmp", test_umem_rmp);
+    qtest_add_func("/mlx5/verbs/umem-cq-resize", test_umem_cq_resize);
     qtest_add_func("/mlx5/verbs/dc-traffic", test_dc_traffic);
     qtest_add_func("/mlx5/verbs/dct-life", test_dct_life);
     qtest_add_func("/mlx5/verbs/dc-streams", test_dc_streams);
