@@ -83,7 +83,7 @@ def builds_for(name):
 
     if name == 'qtest-x86_64':
         return [('x86_64', False, goals('x86_64'))]
-    if name == 'qtest-asan':
+    if name in ('qtest-asan', 'coverage'):
         return [('aarch64', True, goals('aarch64'))]
     if name in ('qtest-aarch64', 'mutants'):
         return [('aarch64', False, goals('aarch64'))]
@@ -331,6 +331,25 @@ def mutants():
     return results
 
 
+def coverage():
+    """tests/coverage/run: how much of the register file is reached."""
+    build = Build('aarch64', 'minimal', True)
+    proc = subprocess.run([TOP / 'tests/coverage/run', '--lines', '--build',
+                           build.dir], cwd=TOP, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
+    results = []
+    for line in proc.stdout.splitlines():
+        word, _, name = line.partition('  ')
+        if word in ('ok', 'LOW'):
+            results.append(Result(f'coverage {name}',
+                                  'pass' if word == 'ok' else 'fail',
+                                  '' if word == 'ok' else proc.stdout))
+    if proc.returncode and not any(r.outcome == 'fail' for r in results):
+        results.append(Result('coverage', 'fail', proc.stderr[-4000:]))
+    return results
+
+
 SUITES = {
     'style': style,
     'tools': tools,
@@ -339,5 +358,6 @@ SUITES = {
     'qtest-qemu': qtest_qemu,
     'qtest-asan': lambda: qtest('aarch64', asan=True),
     'clean-root': clean_root,
+    'coverage': coverage,
     'mutants': mutants,
 }

@@ -6,11 +6,16 @@
  *
  * Whole runs: -m slow, or ODP_LONG in the environment. --seed repeats one.
  *
+ * The abuse has a kept corpus (mmu500-corpus.h): seeds of short runs that
+ * together reach what can be reached of the register file. ODP_SEEDS="1 2 3"
+ * plays others. tests/coverage/run measures and picks.
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "qemu/osdep.h"
 #include "qobject/qdict.h"
 #include "mmu500.h"
+#include "mmu500-corpus.h"
 
 #define PAGES 64                /* of the window that is played in */
 #define FRAMES 128              /* data pages */
@@ -20,9 +25,31 @@ static int rounds(int slow)
     return g_test_slow() || getenv("ODP_LONG") ? slow : slow / 100;
 }
 
+/* Of the run: from --seed, or of the corpus */
+static GRand *rng;
+
+static void rng_start(uint32_t seed)
+{
+    g_clear_pointer(&rng, g_rand_free);
+    rng = g_rand_new_with_seed(seed);
+}
+
+/* In [0, n) */
+static int below(int n)
+{
+    return g_rand_int_range(rng, 0, n);
+}
+
+static uint64_t any64(void)
+{
+    uint64_t hi = g_rand_int(rng);
+
+    return hi << 32 | g_rand_int(rng);
+}
+
 static bool chance(int percent)
 {
-    return g_test_rand_int_range(0, 100) < percent;
+    return below(100) < percent;
 }
 
 typedef struct Entry {
@@ -105,7 +132,7 @@ static void world_setup(World *w)
     }
     stream_to(g, 0, S2CR_BANK(3));
     for (i = 0; i < FRAMES; i++) {
-        w->data[i] = g_test_rand_int();
+        w->data[i] = g_rand_int(rng);
         wr(g, frame_addr(w, i), w->data[i]);
     }
 }
@@ -115,7 +142,7 @@ static uint64_t entry_desc(World *w, const Entry *e)
     uint64_t d = frame_addr(w, e->frame) | PTE_PAGE;
 
     if (!e->valid) {
-        return g_test_rand_int() & ~1u;
+        return g_rand_int(rng) & ~1u;
     }
     if (e->af) {
         d |= PTE_AF;
@@ -132,7 +159,7 @@ static void invalidate(World *w, int page)
     uint64_t va = page_addr(w, page);
 
     if (w->mode == S2_4K) {
-        switch (g_test_rand_int_range(0, 4)) {
+        switch (below(4)) {
         case 0:
             wr64(g, TLBIIPAS2(3), va >> 12);
             break;
@@ -147,7 +174,7 @@ static void invalidate(World *w, int page)
             break;
         }
     } else {
-        switch (g_test_rand_int_range(0, 6)) {
+        switch (below(6)) {
         case 0:
         case 1:
             if (w->mode == LPAE) {
@@ -179,14 +206,14 @@ static void invalidate(World *w, int page)
 
 static void change(World *w)
 {
-    int page = g_test_rand_int_range(0, PAGES);
+    int page = below(PAGES);
     Entry *e = &w->e[page];
 
     e->valid = chance(80);
     e->ro = chance(30);
     e->af = chance(90);
     e->unpriv = chance(85);
-    e->frame = g_test_rand_int_range(0, FRAMES);
+    e->frame = below(FRAMES);
     wr64(w->g, tables_desc(w->g, &w->t, page_addr(w, page), 3),
          entry_desc(w, e));
     invalidate(w, page);
@@ -195,11 +222,11 @@ static void change(World *w)
 static void access_page(World *w)
 {
     Guest *g = w->g;
-    int page = g_test_rand_int_range(0, PAGES);
+    int page = below(PAGES);
     const Entry *e = &w->e[page];
     bool write = chance(50);
     uint64_t va = page_addr(w, page);
-    uint32_t want = 0, val = g_test_rand_int(), fsr, got = 0;
+    uint32_t want = 0, val = g_rand_int(rng), fsr, got = 0;
     int ret;
 
     if (!e->valid) {
@@ -248,6 +275,7 @@ static void test_oracle(gconstpointer data)
     };
     int i, n = rounds(20000);
 
+    rng_start(g_test_rand_int());
     world_setup(&w);
     for (i = 0; i < PAGES; i++) {
         change(&w);
@@ -270,72 +298,80 @@ static void test_oracle(gconstpointer data)
 static uint64_t random_reg(void)
 {
     static const uint16_t gr0[] = {
-        0x000, 0x008, 0x010, 0x040, 0x048, 0x04c, 0x050, 0x064, 0x068, 0x06c,
-        0x070, 0x078, 0x0c0, 0x0c8, 0x0d8, 0x100, 0x118, 0x120, 0x138, 0x180,
+        0x000, 0x004, 0x008, 0x010, 0x020, 0x024, 0x028, 0x02c, 0x03c, 0x040,
+        0x044, 0x048, 0x04c, 0x050, 0x054, 0x058, 0x060, 0x064, 0x068, 0x06c,
+        0x070, 0x074, 0x078, 0x0c0, 0x0c8, 0x0d8, 0x100, 0x108, 0x110, 0x118,
+        0x120, 0x128, 0x130, 0x138, 0x180, 0x184, 0x188, 0xfd0, 0xfe0, 0xfe4,
+        0xff0, 0xff4,
     };
     static const uint16_t cb[] = {
-        0x000, 0x000, 0x004, 0x008, 0x008, 0x010, 0x020, 0x028, 0x030, 0x034,
-        0x050, 0x058, 0x05c, 0x060, 0x068, 0x600, 0x608, 0x610, 0x618, 0x620,
-        0x628, 0x630, 0x638, 0x7f0, 0x800, 0x808, 0x810, 0x818,
+        0x000, 0x000, 0x004, 0x008, 0x008, 0x010, 0x020, 0x024, 0x028, 0x02c,
+        0x030, 0x034, 0x038, 0x03c, 0x050, 0x054, 0x058, 0x05c, 0x060, 0x064,
+        0x068, 0x06c, 0x070, 0x600, 0x604, 0x608, 0x610, 0x618, 0x620, 0x628,
+        0x630, 0x638, 0x7f0, 0x7f4, 0x800, 0x808, 0x810, 0x818, 0x8f0,
     };
-    int n = g_test_rand_int_range(0, 8);
+    static const uint16_t pm[] = {
+        0x000, 0x014, 0x400, 0x414, 0x800, 0x804, 0xa00, 0xa04, 0xc00, 0xc20,
+        0xc40, 0xc60, 0xc80, 0xcc0, 0xe00, 0xe04, 0xe20, 0xe24, 0xfb8, 0xfcc,
+    };
+    int n = below(8);
 
-    switch (g_test_rand_int_range(0, 8)) {
+    switch (below(9)) {
     case 0:
-        return GR0(gr0[g_test_rand_int_range(0, ARRAY_SIZE(gr0))]);
+        return GR0(gr0[below(ARRAY_SIZE(gr0))]);
     case 1:
         return SMR(n);
     case 2:
         return S2CR(n);
     case 3:
-        return chance(50) ? CBAR(n) : CBA2R(n);
+        return chance(45) ? CBAR(n) : chance(80) ? CBA2R(n) : CBFRSYNRA(n);
     case 4:
-        return PM(g_test_rand_int_range(0, 0x400) * 4);
+        return chance(70) ? PM(pm[below(ARRAY_SIZE(pm))])
+                          : PM(below(0x400) * 4);
     case 5:
-        return SMMU_BASE + g_test_rand_int_range(0, 0x80000 / 4) * 4;
+        return SMMU_BASE + below(0x80000 / 4) * 4;
     default:
-        return CB(n, cb[g_test_rand_int_range(0, ARRAY_SIZE(cb))]);
+        return CB(n, cb[below(ARRAY_SIZE(cb))]);
     }
 }
 
 static uint64_t random_value(Guest *g)
 {
-    switch (g_test_rand_int_range(0, 6)) {
+    switch (below(6)) {
     case 0:
         return 0;
     case 1:
-        return 1ull << g_test_rand_int_range(0, 64);
+        return 1ull << below(64);
     case 2:
-        return RAM + 0x800000 + g_test_rand_int_range(0, 64) * 0x1000;
+        return RAM + 0x800000 + below(64) * 0x1000;
     case 3:
-        return g_test_rand_int_range(0, 0x1000);
+        return below(0x1000);
     case 4:
         return SMR_VALID | EX_SID | SCTLR_M;
     default:
-        return (uint64_t)g_test_rand_int() << 32 | (uint32_t)g_test_rand_int();
+        return any64();
     }
 }
 
-static void test_abuse(const void *timing)
+static void abuse(bool timing, int n)
 {
     g_autofree char *props = g_strdup_printf(
                            "-global arm-mmu500.atos=on "
                            "-global arm-mmu500.exids=on "
                            "-global arm-mmu500.vmid16=on "
                            "-global arm-mmu500.granule-16k=on "
+                           "-global arm-mmu500.s2-context-banks=1 "
                            "-global arm-mmu500.tbus=3 "
                            "-global arm-mmu500.prefetch-size=1M%s",
                            timing ? " -global arm-mmu500.timing=on "
                            "-global arm-mmu500.tbu-outstanding=4" : "");
     Guest *g = guest_start(props);
     g_autofree uint64_t *wild = g_new0(uint64_t, 64 * 512);
-    int i, n = rounds(100000);
     Tables t;
 
     /* tables that point all over, at each other too */
-    for (i = 0; i < 64 * 512; i++) {
-        uint64_t d = (uint64_t)g_test_rand_int() << 32 |
-                     (uint32_t)g_test_rand_int();
+    for (int i = 0; i < 64 * 512; i++) {
+        uint64_t d = any64();
 
         if (chance(60)) {
             d = RAM + 0x800000 + d % 64 * 0x1000 + 0x4c3;
@@ -343,10 +379,10 @@ static void test_abuse(const void *timing)
         wild[i] = cpu_to_le64(d);
     }
     qtest_bufwrite(g->q, RAM + 0x800000, wild, 64 * 512 * 8);
-    for (i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++) {
         uint64_t reg = random_reg(), val = random_value(g);
 
-        switch (g_test_rand_int_range(0, 10)) {
+        switch (below(10)) {
         case 0:
             rd(g, reg);
             break;
@@ -359,16 +395,16 @@ static void test_abuse(const void *timing)
         case 3:
         case 4:
             /* not the flash at 0: a write there rebuilds the memory map */
-            dma_start(g, g_test_rand_int_range(0, 16), chance(50),
+            dma_start(g, below(16), chance(50),
                       (chance(50) ? val : (uint32_t)val) | RAM,
-                      0, g_test_rand_int_range(1, 0x3000));
+                      0, 1 + below(0x3000));
             break;
         case 5:
             if (timing) {
-                qtest_clock_step(g->q, g_test_rand_int_range(1, 400));
+                qtest_clock_step(g->q, 1 + below(400));
             }
             if (chance(10)) {
-                wr(g, EX_CH(g_test_rand_int_range(0, 16), CH_CTL), CH_CANCEL);
+                wr(g, EX_CH(below(16), CH_CTL), CH_CANCEL);
             }
             break;
         default:
@@ -397,6 +433,36 @@ static void test_abuse(const void *timing)
     guest_stop(g);
 }
 
+static void test_abuse(const void *timing)
+{
+    rng_start(g_test_rand_int());
+    abuse(timing, rounds(100000));
+}
+
+static void corpus_one(uint32_t seed)
+{
+    g_test_message("seed %u", seed);
+    rng_start(seed);
+    abuse(seed & 1, CORPUS_ACCESSES);
+}
+
+static void test_corpus(void)
+{
+    const char *own = getenv("ODP_SEEDS");
+
+    if (own) {
+        g_auto(GStrv) seeds = g_strsplit(own, " ", 0);
+
+        for (int i = 0; seeds[i]; i++) {
+            corpus_one(g_ascii_strtoull(seeds[i], NULL, 0));
+        }
+        return;
+    }
+    for (int i = 0; i < ARRAY_SIZE(mmu500_corpus); i++) {
+        corpus_one(mmu500_corpus[i]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -413,5 +479,6 @@ int main(int argc, char **argv)
     qtest_add_data_func("/mmu500/abuse", NULL, test_abuse);
     qtest_add_data_func("/mmu500/abuse-timing", GINT_TO_POINTER(true),
                         test_abuse);
+    qtest_add_func("/mmu500/corpus", test_corpus);
     return g_test_run();
 }
