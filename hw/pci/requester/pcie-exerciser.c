@@ -1,409 +1,20 @@
 /*
- * PCIe exerciser endpoint
- *
- * Registers up to 0x48 follow the description that Arm publishes for its
- * System Architecture Compliance Suite (docs/pcie/Exerciser.md there); from
- * 0x80 on they are this project's, see docs/specs/pcie-exerciser.md.
+ * PCIe exerciser endpoint: registers and the device
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
-#include "qemu/timer.h"
 #include "qapi/error.h"
 #include "hw/pci/msix.h"
 #include "hw/pci/pci_bus.h"
-#include "hw/pci/pcie_requester.h"
 #include "hw/qdev-properties.h"
-#include "hw/registerfields.h"
 #include "migration/vmstate.h"
 #include "system/runstate.h"
-
-#define TYPE_PCIE_EXERCISER "pcie-exerciser"
-OBJECT_DECLARE_SIMPLE_TYPE(PCIeExerciser, PCIE_EXERCISER)
+#include "pcie-exerciser.h"
 
 #define EXERCISER_VENDOR_ID 0x13b5
 #define EXERCISER_DEVICE_ID 0xed01
-
-#define REG_BAR_SIZE  0x10000
-#define MEM_BAR_SIZE  0x100000
-#define NUM_VECTORS   16
-#define NUM_CHANNELS  256
-#define TRACE_ENTRIES 32
-#define TRACE_WORDS   5
-
-REG32(MSI_CTL, 0x0)
-    FIELD(MSI_CTL, ID, 0, 11)
-    FIELD(MSI_CTL, TRIG, 31, 1)
-REG32(INTX_CTL, 0x4)
-REG32(DMA_CTL, 0x8)
-    FIELD(DMA_CTL, TRIG, 0, 4)
-    FIELD(DMA_CTL, WRITE, 4, 1)
-    FIELD(DMA_CTL, NOSNOOP, 5, 1)
-    FIELD(DMA_CTL, PASID, 6, 1)
-    FIELD(DMA_CTL, PRIV, 7, 1)
-    FIELD(DMA_CTL, INST, 8, 1)
-    FIELD(DMA_CTL, USE_ATC, 9, 1)
-    FIELD(DMA_CTL, AT, 10, 2)
-REG32(DMA_OFFSET, 0xc)
-REG32(BUS_ADDR_LO, 0x10)
-REG32(BUS_ADDR_HI, 0x14)
-REG32(DMA_LEN, 0x18)
-REG32(DMA_STATUS, 0x1c)
-    FIELD(DMA_STATUS, CODE, 0, 2)
-    FIELD(DMA_STATUS, CLEAR, 2, 1)
-REG32(PASID_VAL, 0x20)
-REG32(ATS_CTL, 0x24)
-    FIELD(ATS_CTL, TRIG, 0, 1)
-    FIELD(ATS_CTL, PRIV, 1, 1)
-    FIELD(ATS_CTL, NW, 2, 1)
-    FIELD(ATS_CTL, PASID, 3, 1)
-    FIELD(ATS_CTL, EXEC, 4, 1)
-    FIELD(ATS_CTL, CLEAR, 5, 1)
-    FIELD(ATS_CTL, INFLIGHT, 6, 1)
-    FIELD(ATS_CTL, OK, 7, 1)
-    FIELD(ATS_CTL, CACHEABLE, 8, 1)
-    FIELD(ATS_CTL, INVALIDATED, 9, 1)
-REG32(ATS_ADDR_LO, 0x28)
-REG32(ATS_ADDR_HI, 0x2c)
-REG32(ATS_SIZE_LO, 0x30)
-REG32(ATS_SIZE_HI, 0x34)
-REG32(ATS_PERM, 0x38)
-    FIELD(ATS_PERM, X, 0, 1)
-    FIELD(ATS_PERM, W, 1, 1)
-    FIELD(ATS_PERM, R, 2, 1)
-    FIELD(ATS_PERM, XPRIV, 3, 1)
-    FIELD(ATS_PERM, WPRIV, 4, 1)
-    FIELD(ATS_PERM, RPRIV, 6, 1)
-REG32(RID_CTL, 0x3c)
-    FIELD(RID_CTL, VALID, 31, 1)
-REG32(TRACE_DATA, 0x40)
-REG32(TRACE_CTL, 0x44)
-REG32(VDM_CTL, 0x48)
-    FIELD(VDM_CTL, TYPE, 0, 4)
-    FIELD(VDM_CTL, RESPONSE, 16, 3)
-    FIELD(VDM_CTL, TRIG, 31, 1)
-
-/* Ours */
-REG32(X_ID, 0x80)
-#define X_ID_VALUE 0x3150444f /* "ODP1" */
-REG32(X_CTL, 0x84)
-    FIELD(X_CTL, PRI, 0, 1)      /* DMA asks for pages */
-    FIELD(X_CTL, NOSTALL, 1, 1)  /* DMA never waits */
-    FIELD(X_CTL, ATC, 2, 1)      /* DMA goes through the requester's ATC */
-    FIELD(X_CTL, INV_HOLD, 4, 1) /* invalidations wait until this is cleared */
-    FIELD(X_CTL, INV_FAIL, 5, 1) /* invalidations time out */
-REG32(X_INV_COUNT, 0x88)
-REG32(X_ATS_RESULT, 0x8c)        /* negative errno of the last ATS request */
-REG32(X_PPR, 0x90)
-    FIELD(X_PPR, PRGI, 0, 9)
-    FIELD(X_PPR, R, 16, 1)
-    FIELD(X_PPR, W, 17, 1)
-    FIELD(X_PPR, LAST, 18, 1)
-    FIELD(X_PPR, PASID, 19, 1)
-    FIELD(X_PPR, PRIV, 20, 1)
-    FIELD(X_PPR, EXEC, 21, 1)
-REG32(X_PPR_RESULT, 0x94)
-REG32(X_PRG_COUNT, 0x98)
-REG32(X_PRG_LAST, 0x9c)
-    FIELD(X_PRG_LAST, PRGI, 0, 9)
-    FIELD(X_PRG_LAST, CODE, 12, 2)
-    FIELD(X_PRG_LAST, PASID, 14, 1)
-REG32(X_N_STALL, 0xa0)
-REG32(X_N_PAGE_REQ, 0xa4)
-REG32(X_N_ATC_HIT, 0xa8)
-REG32(X_N_ATC_MISS, 0xac)
-
-/* Channels of the same DMA engine; channel 0 is the one above */
-#define CHANNEL_BASE 0x1000
-#define CHANNEL_SIZE 0x20
-REG32(CH_CTL, 0x0)
-    FIELD(CH_CTL, CANCEL, 31, 1)
-REG32(CH_OFFSET, 0x4)
-REG32(CH_ADDR_LO, 0x8)
-REG32(CH_ADDR_HI, 0xc)
-REG32(CH_LEN, 0x10)
-REG32(CH_STATUS, 0x14)
-REG32(CH_PASID, 0x18)
-REG32(CH_WAITS, 0x1c)
-
-/* How long each channel's last transfer took, in ns of the virtual clock */
-#define TIME_BASE 0x3000
-
-enum {
-    DMA_OK = 0,
-    DMA_RANGE = 1,
-    DMA_ERROR = 2,
-};
-
-typedef struct ExChannel {
-    PCIeExerciser *e;
-    PCIeRequest req;
-    uint64_t addr;
-    uint32_t offset, len, ctl, status, pasid;
-    uint32_t waits;      /* how often the transfer was suspended */
-    uint64_t done;       /* bytes */
-    int64_t started;     /* virtual clock */
-    uint32_t took;       /* ns */
-} ExChannel;
-
-struct PCIeExerciser {
-    PCIDevice parent_obj;
-
-    MemoryRegion regs;
-    MemoryRegion mem;
-    uint8_t *buf;
-    PCIeRequester r;
-    ExChannel ch[NUM_CHANNELS];
-
-    uint32_t msi_ctl, intx_ctl, ats_ctl, ats_perm, rid_ctl, vdm_ctl, x_ctl;
-    uint64_t ats_addr, ats_size;
-    /* the one result that ATS_CTL asked for */
-    uint64_t atc_in;
-    uint32_t atc_pasid;
-    bool atc_pasid_valid;
-    int32_t ats_result, ppr_result;
-    uint32_t inv_count, prg_count, prg_last;
-    bool inv_blocked;
-
-    uint32_t trace_ctl;
-    uint32_t trace[TRACE_ENTRIES][TRACE_WORDS];
-    uint32_t trace_n, trace_rd;
-
-    IOMMUPRINotifier pri, pri_pasid;
-    uint32_t pri_pasid_num;
-    bool pri_registered, pri_pasid_registered;
-
-    uint8_t pasid_bits;
-    bool ats, pri_cap;
-
-    VMChangeStateEntry *vm_state;
-};
-
-static void channel_end(ExChannel *c, uint32_t code)
-{
-    c->status = FIELD_DP32(c->status, DMA_STATUS, CODE, code);
-    c->ctl = FIELD_DP32(c->ctl, DMA_CTL, TRIG, 0);
-    c->took = MIN(qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) - c->started,
-                  UINT32_MAX);
-}
-
-static void channel_run(ExChannel *c)
-{
-    PCIeExerciser *e = c->e;
-
-    switch (pcie_requester_rw(&e->r, &c->req, c->addr, e->buf + c->offset,
-                              c->len, FIELD_EX32(c->ctl, DMA_CTL, WRITE),
-                              &c->done)) {
-    case PCIE_REQUESTER_OK:
-        channel_end(c, DMA_OK);
-        break;
-    case PCIE_REQUESTER_PENDING:
-        c->waits++;
-        break;
-    case PCIE_REQUESTER_FAULT:
-        channel_end(c, DMA_ERROR);
-        break;
-    }
-}
-
-static void channel_ready(PCIeRequest *req, bool ok)
-{
-    ExChannel *c = container_of(req, ExChannel, req);
-
-    if (ok) {
-        channel_run(c);
-    } else {
-        channel_end(c, DMA_ERROR);
-    }
-}
-
-/* Replaces the address by what the last ATS request found; false: it can't. */
-static bool channel_use_atc(ExChannel *c)
-{
-    PCIeExerciser *e = c->e;
-    bool wr = FIELD_EX32(c->ctl, DMA_CTL, WRITE);
-
-    if (!FIELD_EX32(e->ats_ctl, ATS_CTL, CACHEABLE) ||
-        c->addr < e->atc_in || c->len > e->ats_size ||
-        c->addr - e->atc_in > e->ats_size - c->len ||
-        FIELD_EX32(c->ctl, DMA_CTL, PASID) != e->atc_pasid_valid ||
-        (e->atc_pasid_valid && c->pasid != e->atc_pasid)) {
-        return false;
-    }
-    if (wr ? !FIELD_EX32(e->ats_perm, ATS_PERM, W)
-           : !FIELD_EX32(e->ats_perm, ATS_PERM, R)) {
-        return false;
-    }
-    c->addr = e->ats_addr + (c->addr - e->atc_in);
-    c->req.translated = true;
-    return true;
-}
-
-static void channel_start(ExChannel *c)
-{
-    PCIeExerciser *e = c->e;
-    uint32_t ctl = c->ctl;
-    uint32_t at = FIELD_EX32(ctl, DMA_CTL, AT);
-
-    c->done = 0;
-    c->waits = 0;
-    c->started = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
-    if (c->offset > MEM_BAR_SIZE || c->len > MEM_BAR_SIZE - c->offset) {
-        channel_end(c, DMA_RANGE);
-        return;
-    }
-    if (FIELD_EX32(e->rid_ctl, RID_CTL, VALID)) {
-        qemu_log_mask(LOG_UNIMP, "%s: foreign requester IDs\n", __func__);
-        channel_end(c, DMA_ERROR);
-        return;
-    }
-    c->req.pasid = c->pasid;
-    c->req.pasid_valid = FIELD_EX32(ctl, DMA_CTL, PASID);
-    c->req.priv = FIELD_EX32(ctl, DMA_CTL, PRIV);
-    c->req.exec = FIELD_EX32(ctl, DMA_CTL, INST);
-    c->req.no_atc = !FIELD_EX32(e->x_ctl, X_CTL, ATC);
-    c->req.no_pri = !FIELD_EX32(e->x_ctl, X_CTL, PRI);
-    c->req.no_stall = FIELD_EX32(e->x_ctl, X_CTL, NOSTALL);
-    c->req.translated = at == 2;
-    c->req.ready = channel_ready;
-    if (at == 3 || (at == 2 && FIELD_EX32(ctl, DMA_CTL, USE_ATC)) ||
-        (!c->req.pasid_valid && (c->req.priv || c->req.exec)) ||
-        (FIELD_EX32(ctl, DMA_CTL, USE_ATC) && !channel_use_atc(c))) {
-        channel_end(c, DMA_ERROR);
-        return;
-    }
-    channel_run(c);
-}
-
-static void channel_ctl_write(ExChannel *c, uint32_t val)
-{
-    if (FIELD_EX32(c->ctl, DMA_CTL, TRIG)) {
-        if (FIELD_EX32(val, CH_CTL, CANCEL)) {
-            pcie_requester_cancel(&c->e->r, &c->req);
-            channel_end(c, DMA_ERROR);
-        }
-        return; /* busy */
-    }
-    c->ctl = val & 0xfff;
-    if (FIELD_EX32(val, DMA_CTL, TRIG) == 1) {
-        channel_start(c);
-    }
-}
-
-static void ats_clear(PCIeExerciser *e)
-{
-    e->ats_addr = 0;
-    e->ats_size = 0;
-    e->ats_perm = 0;
-    e->ats_ctl = FIELD_DP32(e->ats_ctl, ATS_CTL, OK, 0);
-    e->ats_ctl = FIELD_DP32(e->ats_ctl, ATS_CTL, CACHEABLE, 0);
-}
-
-static void ats_request(PCIeExerciser *e)
-{
-    bool pasid_en = FIELD_EX32(e->ats_ctl, ATS_CTL, PASID);
-    bool priv = FIELD_EX32(e->ats_ctl, ATS_CTL, PRIV);
-    uint64_t page = e->ch[0].addr & ~0xfffull;
-    IOMMUTLBEntry tlb = {};
-    uint32_t errors;
-    int n;
-
-    ats_clear(e);
-    e->ats_ctl = FIELD_DP32(e->ats_ctl, ATS_CTL, INVALIDATED, 0);
-    n = pci_ats_request_translation(&e->parent_obj,
-                                    pasid_en ? e->ch[0].pasid : PCI_NO_PASID,
-                                    priv,
-                                    FIELD_EX32(e->ats_ctl, ATS_CTL, EXEC),
-                                    page, 4096,
-                                    FIELD_EX32(e->ats_ctl, ATS_CTL, NW),
-                                    &tlb, 1, &errors);
-    e->ats_result = n < 0 ? n : 0;
-    if (n != 1) {
-        return;
-    }
-    e->ats_ctl = FIELD_DP32(e->ats_ctl, ATS_CTL, OK, 1);
-    e->ats_size = tlb.addr_mask + 1;
-    e->ats_addr = tlb.translated_addr & ~tlb.addr_mask;
-    e->atc_in = e->ch[0].addr & ~tlb.addr_mask;
-    e->atc_pasid = e->ch[0].pasid;
-    e->atc_pasid_valid = pasid_en;
-    e->ats_perm = FIELD_DP32(0, ATS_PERM, X, !!(tlb.perm & IOMMU_EXEC));
-    e->ats_perm = FIELD_DP32(e->ats_perm, ATS_PERM, W,
-                             !!(tlb.perm & IOMMU_WO));
-    e->ats_perm = FIELD_DP32(e->ats_perm, ATS_PERM, R,
-                             !!(tlb.perm & IOMMU_RO));
-    if (priv) {
-        e->ats_perm = FIELD_DP32(e->ats_perm, ATS_PERM, XPRIV,
-                                 !!(tlb.perm & IOMMU_EXEC));
-        e->ats_perm = FIELD_DP32(e->ats_perm, ATS_PERM, WPRIV,
-                                 !!(tlb.perm & IOMMU_WO));
-        e->ats_perm = FIELD_DP32(e->ats_perm, ATS_PERM, RPRIV,
-                                 !!(tlb.perm & IOMMU_RO));
-    }
-    e->ats_ctl = FIELD_DP32(e->ats_ctl, ATS_CTL, CACHEABLE,
-                            !!(tlb.perm & IOMMU_RW));
-}
-
-static void invalidated(PCIeRequester *r, bool pasid_valid, uint32_t pasid,
-                        hwaddr first, hwaddr last)
-{
-    PCIeExerciser *e = container_of(r, PCIeExerciser, r);
-
-    e->inv_count++;
-    if (FIELD_EX32(e->ats_ctl, ATS_CTL, CACHEABLE) &&
-        first <= e->atc_in + (e->ats_size - 1) && last >= e->atc_in &&
-        (!pasid_valid || (e->atc_pasid_valid && e->atc_pasid == pasid))) {
-        ats_clear(e);
-        e->ats_ctl = FIELD_DP32(e->ats_ctl, ATS_CTL, INVALIDATED, 1);
-    }
-}
-
-static void prg_response(PCIeExerciser *e, IOMMUPRIResponse *resp, bool pasid)
-{
-    e->prg_count++;
-    e->prg_last = FIELD_DP32(0, X_PRG_LAST, PRGI, resp->prgi);
-    e->prg_last = FIELD_DP32(e->prg_last, X_PRG_LAST, CODE,
-                             resp->response_code);
-    e->prg_last = FIELD_DP32(e->prg_last, X_PRG_LAST, PASID, pasid);
-}
-
-static void prg_notify(IOMMUPRINotifier *n, IOMMUPRIResponse *resp)
-{
-    prg_response(container_of(n, PCIeExerciser, pri), resp, false);
-}
-
-static void prg_notify_pasid(IOMMUPRINotifier *n, IOMMUPRIResponse *resp)
-{
-    prg_response(container_of(n, PCIeExerciser, pri_pasid), resp, true);
-}
-
-static void page_request(PCIeExerciser *e, uint32_t v)
-{
-    PCIDevice *d = &e->parent_obj;
-    bool pasid_en = FIELD_EX32(v, X_PPR, PASID);
-    uint32_t pasid = pasid_en ? e->ch[0].pasid : PCI_NO_PASID;
-
-    /* by hand: answers come here, not to the requester */
-    e->pri.notify = prg_notify;
-    e->pri_registered |= !pci_pri_register_notifier(d, PCI_NO_PASID, &e->pri);
-    if (pasid_en) {
-        if (e->pri_pasid_registered && e->pri_pasid_num != pasid) {
-            pci_pri_unregister_notifier(d, e->pri_pasid_num);
-        }
-        e->pri_pasid.notify = prg_notify_pasid;
-        e->pri_pasid_registered = !pci_pri_register_notifier(d, pasid,
-                                                             &e->pri_pasid);
-        e->pri_pasid_num = pasid;
-    }
-    e->ppr_result = pci_pri_request_page(d, pasid, FIELD_EX32(v, X_PPR, PRIV),
-                                         FIELD_EX32(v, X_PPR, EXEC),
-                                         e->ch[0].addr,
-                                         FIELD_EX32(v, X_PPR, LAST),
-                                         FIELD_EX32(v, X_PPR, PRGI),
-                                         FIELD_EX32(v, X_PPR, R),
-                                         FIELD_EX32(v, X_PPR, W));
-}
 
 static void x_ctl_write(PCIeExerciser *e, uint32_t val)
 {
@@ -457,65 +68,6 @@ static uint32_t trace_read(PCIeExerciser *e)
     return e->trace[i / TRACE_WORDS][i % TRACE_WORDS];
 }
 
-static uint32_t channel_read(ExChannel *c, hwaddr reg)
-{
-    switch (reg) {
-    case A_CH_CTL:
-        return c->ctl;
-    case A_CH_OFFSET:
-        return c->offset;
-    case A_CH_ADDR_LO:
-        return c->addr;
-    case A_CH_ADDR_HI:
-        return c->addr >> 32;
-    case A_CH_LEN:
-        return c->len;
-    case A_CH_STATUS:
-        return c->status;
-    case A_CH_PASID:
-        return c->pasid;
-    case A_CH_WAITS:
-        return c->waits;
-    default:
-        return 0;
-    }
-}
-
-static void channel_write(ExChannel *c, hwaddr reg, uint32_t val)
-{
-    if (reg != A_CH_CTL && reg != A_CH_STATUS &&
-        FIELD_EX32(c->ctl, DMA_CTL, TRIG)) {
-        return; /* a running transfer keeps its parameters */
-    }
-    switch (reg) {
-    case A_CH_CTL:
-        channel_ctl_write(c, val);
-        break;
-    case A_CH_OFFSET:
-        c->offset = val;
-        break;
-    case A_CH_ADDR_LO:
-        c->addr = deposit64(c->addr, 0, 32, val);
-        break;
-    case A_CH_ADDR_HI:
-        c->addr = deposit64(c->addr, 32, 32, val);
-        break;
-    case A_CH_LEN:
-        c->len = val;
-        break;
-    case A_CH_STATUS:
-        if (FIELD_EX32(val, DMA_STATUS, CLEAR)) {
-            c->status = 0;
-        }
-        break;
-    case A_CH_PASID:
-        c->pasid = val & 0xfffff;
-        break;
-    default:
-        break;
-    }
-}
-
 static uint64_t reg_get(PCIeExerciser *e, hwaddr addr)
 {
     ExChannel *c = &e->ch[0];
@@ -527,7 +79,8 @@ static uint64_t reg_get(PCIeExerciser *e, hwaddr addr)
     if (addr >= CHANNEL_BASE) {
         addr -= CHANNEL_BASE;
         return addr / CHANNEL_SIZE < NUM_CHANNELS ?
-               channel_read(&e->ch[addr / CHANNEL_SIZE], addr % CHANNEL_SIZE)
+               exerciser_channel_read(&e->ch[addr / CHANNEL_SIZE],
+                                      addr % CHANNEL_SIZE)
                : 0;
     }
     switch (addr) {
@@ -612,15 +165,15 @@ static void reg_set(PCIeExerciser *e, hwaddr addr, uint32_t val)
     if (addr >= CHANNEL_BASE) {
         addr -= CHANNEL_BASE;
         if (addr / CHANNEL_SIZE < NUM_CHANNELS) {
-            channel_write(&e->ch[addr / CHANNEL_SIZE], addr % CHANNEL_SIZE,
-                          val);
+            exerciser_channel_write(&e->ch[addr / CHANNEL_SIZE],
+                                    addr % CHANNEL_SIZE, val);
         }
         return;
     }
     for (int i = 0; i < ARRAY_SIZE(channel0); i++) {
         if (addr == channel0[i].from) {
-            channel_write(&e->ch[0], channel0[i].to,
-                          addr == A_DMA_CTL ? val & 0xfff : val);
+            exerciser_channel_write(&e->ch[0], channel0[i].to,
+                                    addr == A_DMA_CTL ? val & 0xfff : val);
             return;
         }
     }
@@ -638,11 +191,11 @@ static void reg_set(PCIeExerciser *e, hwaddr addr, uint32_t val)
     case A_ATS_CTL:
         e->ats_ctl = (e->ats_ctl & ~0x1e) | (val & 0x1e);
         if (FIELD_EX32(val, ATS_CTL, CLEAR)) {
-            ats_clear(e);
+            exerciser_ats_clear(e);
             e->ats_ctl = FIELD_DP32(e->ats_ctl, ATS_CTL, INVALIDATED, 0);
         }
         if (FIELD_EX32(val, ATS_CTL, TRIG)) {
-            ats_request(e);
+            exerciser_ats_request(e);
         }
         break;
     case A_RID_CTL:
@@ -662,7 +215,7 @@ static void reg_set(PCIeExerciser *e, hwaddr addr, uint32_t val)
         x_ctl_write(e, val);
         break;
     case A_X_PPR:
-        page_request(e, val);
+        exerciser_page_request(e, val);
         break;
     default:
         qemu_log_mask(LOG_GUEST_ERROR, "%s: no register at 0x%"HWADDR_PRIx"\n",
@@ -738,7 +291,7 @@ static void exerciser_reset_hold(Object *obj, ResetType type)
     e->trace_ctl = e->trace_n = e->trace_rd = 0;
     e->inv_count = e->prg_count = e->prg_last = 0;
     e->ats_result = e->ppr_result = 0;
-    ats_clear(e);
+    exerciser_ats_clear(e);
 }
 
 /* After migration, transfers that were under way are issued again. */
@@ -750,7 +303,7 @@ static void exerciser_restart(void *opaque, bool running, RunState state)
         ExChannel *c = &e->ch[i];
 
         if (FIELD_EX32(c->ctl, DMA_CTL, TRIG) && !c->req.state) {
-            channel_start(c);
+            exerciser_channel_start(c);
         }
     }
 }
@@ -759,6 +312,10 @@ static void exerciser_realize(PCIDevice *d, Error **errp)
 {
     PCIeExerciser *e = PCIE_EXERCISER(d);
     uint16_t cap = PCI_CONFIG_SPACE_SIZE;
+    PCIeRequesterCaps caps = {
+        .pasid_bits = e->pasid_bits, .exec = true, .priv = true,
+        .page_requests = 512, .prg_response_pasid = true,
+    };
 
     if (e->pasid_bits > 20) {
         error_setg(errp, "pasid-bits=%u: a PASID has at most 20 bits",
@@ -777,16 +334,17 @@ static void exerciser_realize(PCIDevice *d, Error **errp)
     }
     pcie_cap_flr_init(d);
     if (e->pasid_bits) {
-        pcie_pasid_init(d, cap, e->pasid_bits, true, true);
+        caps.pasid = cap;
         cap += PCI_EXT_CAP_PASID_SIZEOF;
     }
     if (e->ats) {
-        pcie_ats_init(d, cap, true);
+        caps.ats = cap;
         cap += PCI_EXT_CAP_ATS_SIZEOF;
     }
     if (e->pri_cap) {
-        pcie_pri_init(d, cap, 512, true);
+        caps.pri = cap;
     }
+    pcie_requester_init_caps(d, &caps);
 
     memory_region_init_io(&e->regs, OBJECT(e), &exerciser_ops, e,
                           "pcie-exerciser-regs", REG_BAR_SIZE);
@@ -807,7 +365,7 @@ static void exerciser_realize(PCIDevice *d, Error **errp)
     for (int i = 0; i < NUM_CHANNELS; i++) {
         e->ch[i].e = e;
     }
-    e->r.invalidated = invalidated;
+    e->r.invalidated = exerciser_invalidated;
     pcie_requester_init(&e->r, d);
     e->vm_state = qdev_add_vm_change_state_handler(DEVICE(d),
                                                    exerciser_restart, NULL, e);

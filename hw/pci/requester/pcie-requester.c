@@ -305,6 +305,22 @@ void pcie_requester_reset(PCIeRequester *r)
     }
 }
 
+void pcie_requester_init_caps(PCIDevice *dev, const PCIeRequesterCaps *c)
+{
+    if (c->pasid) {
+        pcie_pasid_init(dev, c->pasid, c->pasid_bits, c->exec, c->priv);
+    }
+    if (c->ats) {
+        pcie_ats_init(dev, c->ats, true);
+    }
+    if (c->pri) {
+        pcie_pri_init(dev, c->pri, c->page_requests, c->prg_response_pasid);
+    }
+    if (c->acs) {
+        pcie_acs_init(dev, c->acs);
+    }
+}
+
 void pcie_requester_init(PCIeRequester *r, PCIDevice *dev)
 {
     r->dev = dev;

@@ -217,17 +217,15 @@ static bool mlx5_pci_init_capabilities(Mlx5Pci *s, Error **errp)
 static void mlx5_pci_init_ext_capabilities(Mlx5Pci *s)
 {
     PCIDevice *pdev = PCI_DEVICE(s);
+    const PCIeRequesterCaps caps = {
+        .ats = s->hca.conf.ats ? CAP_ATS : 0,
+        .pri = s->pri ? CAP_PRI : 0,
+        .page_requests = PRI_REQUESTS,
+        .acs = s->portals ? CAP_ACS : 0, /* a group for each function */
+    };
 
     pcie_dev_ser_num_init(pdev, CAP_SERIAL, s->hca.port.sys_guid);
-    if (s->hca.conf.ats) {
-        pcie_ats_init(pdev, CAP_ATS, true);
-    }
-    if (s->pri) {
-        pcie_pri_init(pdev, CAP_PRI, PRI_REQUESTS, false);
-    }
-    if (s->portals) {
-        pcie_acs_init(pdev, CAP_ACS); /* a group for each function */
-    }
+    pcie_requester_init_caps(pdev, &caps);
 }
 
 static void mlx5_pci_init_bar(Mlx5Pci *s)

@@ -426,6 +426,11 @@ static void portal_reset_hold(Object *obj, ResetType type)
 static void portal_realize(PCIDevice *d, Error **errp)
 {
     Mlx5Portal *p = MLX5_PORTAL(d);
+    static const PCIeRequesterCaps caps = {
+        .pasid = CAP_PASID, .pasid_bits = PASID_BITS, .ats = CAP_ATS,
+        .pri = CAP_PRI, .page_requests = PRI_REQUESTS,
+        .prg_response_pasid = true, .acs = CAP_ACS,
+    };
 
     if (pci_pm_init(d, CAP_PM, errp) < 0) {
         return;
@@ -438,10 +443,7 @@ static void portal_realize(PCIDevice *d, Error **errp)
         return;
     }
     pcie_cap_flr_init(d);
-    pcie_pasid_init(d, CAP_PASID, PASID_BITS, false, false);
-    pcie_ats_init(d, CAP_ATS, true);
-    pcie_pri_init(d, CAP_PRI, PRI_REQUESTS, true);
-    pcie_acs_init(d, CAP_ACS);
+    pcie_requester_init_caps(d, &caps);
     memory_region_init_io(&p->bar, OBJECT(p), &portal_ops, p,
                           "mlx5-sva-portal", BAR_SIZE);
     pci_register_bar(d, 0, PCI_BASE_ADDRESS_SPACE_MEMORY, &p->bar);

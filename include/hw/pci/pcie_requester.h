@@ -96,6 +96,25 @@ struct PCIeRequester {
 };
 
 /*
+ * What a function has in its extended configuration space: offsets of the
+ * capabilities, 0 for those that it does not have.
+ */
+typedef struct PCIeRequesterCaps {
+    uint16_t pasid, ats, pri, acs;
+    uint8_t pasid_bits;       /* Max PASID Width */
+    bool exec, priv;          /* the PASID capability's permission bits */
+    uint32_t page_requests;   /* Outstanding Page Request Capacity */
+    bool prg_response_pasid;  /* responses to requests with a PASID have it */
+} PCIeRequesterCaps;
+
+/*
+ * Adds them; call it from realize after the PCI Express capability, before
+ * pcie_requester_init(). ATS is page-aligned; ACS is what a function of a
+ * multi-function device needs to be a group of its own.
+ */
+void pcie_requester_init_caps(PCIDevice *dev, const PCIeRequesterCaps *caps);
+
+/*
  * Call init from the device's realize after its capabilities are in place,
  * exit from its unrealize. exit cancels what is pending without calling
  * ready().
