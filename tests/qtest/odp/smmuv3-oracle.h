@@ -22,7 +22,7 @@
 #define CDS 16
 #define ROOTS 3
 #define PAGES 4           /* input pages, and what they can map to */
-#define GLOBAL PAGES      /* no page is global (nG=0) so far */
+#define GLOBAL 3          /* global page (nG=0), the same in all roots */
 #define VERSIONS 3
 #define FAR (1ull << 40)  /* beyond the 39 bits of the tables */
 
