@@ -499,6 +499,27 @@ bool smmuv3_ats_deliver(SMMUv3State *s)
     return true;
 }
 
+/* Nobody waits for an invalidation any more; what was sent is late. */
+void smmuv3_ats_reset(SMMUv3State *s)
+{
+    SMMUv3Features *f = &s->feat;
+    RecoverableDMAInv *inv;
+
+    while ((inv = QTAILQ_FIRST(&f->inv_new))) {
+        QTAILQ_REMOVE(&f->inv_new, inv, link);
+        g_free(container_of(inv, SMMUv3Inv, inv));
+    }
+    while ((inv = QTAILQ_FIRST(&f->inv_sent))) {
+        QTAILQ_REMOVE(&f->inv_sent, inv, link);
+        QTAILQ_INSERT_TAIL(&f->inv_late, inv, link);
+        container_of(inv, SMMUv3Inv, inv)->late = true;
+    }
+    timer_del(f->inv_timer);
+    f->inv_failed = false;
+    f->sync_parked = false;
+    smmuv3_ats_check_again(s);
+}
+
 void smmuv3_ats_set_atc(SMMUv3State *s, SMMUDevice *sdev,
                         RecoverableDMAAtc *atc)
 {

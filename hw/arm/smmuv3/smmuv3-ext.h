@@ -154,6 +154,7 @@ bool smmuv3_ats_deliver(SMMUv3State *s);
 void smmuv3_ats_check_again(SMMUv3State *s);
 /* Timer callback: invalidations that a device does not complete. */
 void smmuv3_ats_timeout(void *opaque);
+void smmuv3_ats_reset(SMMUv3State *s);
 
 /* PRI */
 /* Delivers the oldest response; false: none. Locked, unlocks to do so. */

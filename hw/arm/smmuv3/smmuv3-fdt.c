@@ -1,9 +1,11 @@
 /*
- * Arm SMMUv3: what device tree and IORT say of the optional features
+ * Arm SMMUv3: what device tree and ACPI say of the optional features
  *
  * ATS is a property of the host bridge. That a function's transactions can
  * be stalled is a property of the function's node ("dma-can-stall"), so such
- * functions, and the root ports above them, get one.
+ * functions, and the root ports above them, get one. IORT knows the flag for
+ * named components only, so under ACPI it is a device property (_DSD) of the
+ * function in the DSDT, which Linux reads by the same name.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -161,6 +163,56 @@ void smmuv3_fdt_pci_host(void *fdt, const char *node, PCIBus *bus)
             qemu_fdt_setprop_cell(fdt, node, "phandle", w.parent_phandle);
         }
         add_nodes(&w, bus);
+    }
+}
+
+static Aml *dsd_can_stall(void)
+{
+    Aml *prop = aml_package(2), *props = aml_package(1), *dsd = aml_package(2);
+
+    aml_append(prop, aml_string("dma-can-stall"));
+    aml_append(prop, aml_int(1));
+    aml_append(props, prop);
+    aml_append(dsd, aml_touuid("DAFFD814-6EBA-4D8C-8A91-BC9BBF4AA301"));
+    aml_append(dsd, props);
+    return aml_name_decl("_DSD", dsd);
+}
+
+/* @scope has the functions of @bus as build_append_pci_bus_devices() names */
+static void add_dsds(Aml *scope, PCIBus *bus)
+{
+    for (int devfn = 0; devfn < PCI_DEVFN_MAX; devfn++) {
+        PCIDevice *d = bus->devices[devfn];
+        bool below = false;
+        Aml *at;
+
+        if (!d || DEVICE(d)->hotplugged) {
+            continue;
+        }
+        if (object_dynamic_cast(OBJECT(d), TYPE_PCI_BRIDGE)) {
+            pci_for_each_device_under_bus(
+                pci_bridge_get_sec_bus(PCI_BRIDGE(d)), any_can_stall, &below);
+        }
+        if (!below && !can_stall(d)) {
+            continue;
+        }
+        at = aml_scope("S%.02X", devfn);
+        if (below) {
+            add_dsds(at, pci_bridge_get_sec_bus(PCI_BRIDGE(d)));
+        } else {
+            aml_append(at, dsd_can_stall());
+        }
+        aml_append(scope, at);
+    }
+}
+
+void smmuv3_dsdt_pci_host(Aml *scope, PCIBus *bus)
+{
+    SmmuQuery q = { .bus = bus };
+
+    object_child_foreach_recursive(object_get_root(), query_smmu, &q);
+    if (q.stall) {
+        add_dsds(scope, bus);
     }
 }
 

@@ -121,9 +121,7 @@ void smmuv3_features_reset(SMMUv3State *s)
 {
     smmuv3_stall_terminate_all(s);
     s->feat.next_stag = 0;
-    s->feat.inv_failed = false;
-    s->feat.sync_parked = false;
-    smmuv3_ats_check_again(s);
+    smmuv3_ats_reset(s);
     smmuv3_pri_reset(s);
     smmuv3_pmcg_reset(s);
 }

@@ -8,6 +8,7 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
+#include "qemu/timer.h"
 #include "hw/irq.h"
 #include "hw/registerfields.h"
 #include "hw/sysbus.h"
@@ -53,9 +54,13 @@ REG32(PMCG_PMDEVTYPE, 0xfcc)
 #define PMDEVARCH 0x47702a56
 #define PMDEVTYPE 0x56
 
+/* Event 0, of a clock of 1 GHz: nanoseconds of the virtual clock */
+#define EVENT_CYCLES 0
+
 struct SMMUPmcg {
     MemoryRegion mmio;
     SMMUv3State *s;
+    QEMUTimer *timer;      /* next overflow of a counter of cycles */
     qemu_irq irq;          /* pulsed when a counter overflows */
     uint32_t ceid;         /* events that there are */
 
@@ -67,6 +72,7 @@ struct SMMUPmcg {
     uint64_t overflow;     /* OVSSET */
     uint32_t cr;
     uint32_t irq_ctrl;
+    int64_t cycles_at;     /* when counters of cycles were brought up to date */
 
     uint32_t counted;      /* events that an enabled counter counts */
     uint64_t total[SMMU_EVENTS];  /* since reset; read-only QOM properties */
@@ -99,6 +105,70 @@ static void update(SMMUPmcg *p)
     p->counted &= p->ceid;
 }
 
+static void overflowed(SMMUPmcg *p, unsigned n)
+{
+    trace_smmuv3_pmcg_overflow(n, FIELD_EX32(p->typer[n], EVTYPER_, EVENT));
+    if (!extract64(p->overflow, n, 1)) {
+        p->overflow |= BIT_ULL(n);
+        if (extract64(p->inten, n, 1) &&
+            FIELD_EX32(p->irq_ctrl, PMCG_IRQ_CTRL, IRQEN)) {
+            qemu_irq_pulse(p->irq);
+        }
+    }
+}
+
+/* Cycles are of no stream: filters do not matter (10.4). */
+static bool counts_cycles(SMMUPmcg *p, unsigned n)
+{
+    return (p->counted & BIT(EVENT_CYCLES)) && extract64(p->enabled, n, 1) &&
+           FIELD_EX32(p->typer[n], EVTYPER_, EVENT) == EVENT_CYCLES;
+}
+
+/* Call before anything reads or changes the counters. */
+static void cycles_pass(SMMUPmcg *p)
+{
+    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+    uint64_t passed = MAX(now - p->cycles_at, 0);
+
+    p->cycles_at = now;
+    for (unsigned n = 0; n < COUNTERS; n++) {
+        if (counts_cycles(p, n)) {
+            uint64_t v = p->cnt[n] + passed;
+
+            p->cnt[n] = v;
+            if (v > UINT32_MAX) {
+                overflowed(p, n);
+            }
+        }
+    }
+}
+
+static void cycles_arm(SMMUPmcg *p)
+{
+    int64_t left = INT64_MAX;
+
+    for (unsigned n = 0; n < COUNTERS; n++) {
+        if (counts_cycles(p, n)) {
+            left = MIN(left, (int64_t)UINT32_MAX + 1 - p->cnt[n]);
+        }
+    }
+    if (left == INT64_MAX) {
+        timer_del(p->timer);
+    } else {
+        timer_mod(p->timer, p->cycles_at + left);
+    }
+}
+
+static void cycles_overflow(void *opaque)
+{
+    SMMUPmcg *p = opaque;
+
+    qemu_mutex_lock(&p->s->mutex);
+    cycles_pass(p);
+    cycles_arm(p);
+    qemu_mutex_unlock(&p->s->mutex);
+}
+
 void smmu_pmcg_count(SMMUPmcg *p, SMMUCountedEvent event, uint32_t sid)
 {
     p->total[event]++;
@@ -111,14 +181,7 @@ void smmu_pmcg_count(SMMUPmcg *p, SMMUCountedEvent event, uint32_t sid)
             !sid_matches(p, n, sid) || ++p->cnt[n]) {
             continue;
         }
-        trace_smmuv3_pmcg_overflow(n, event);
-        if (!extract64(p->overflow, n, 1)) {
-            p->overflow |= BIT_ULL(n);
-            if (extract64(p->inten, n, 1) &&
-                FIELD_EX32(p->irq_ctrl, PMCG_IRQ_CTRL, IRQEN)) {
-                qemu_irq_pulse(p->irq);
-            }
-        }
+        overflowed(p, n);
     }
 }
 
@@ -225,6 +288,8 @@ static uint64_t pmcg_read(void *opaque, hwaddr offset, unsigned size)
     uint64_t v;
 
     qemu_mutex_lock(&p->s->mutex);
+    cycles_pass(p);
+    cycles_arm(p);
     v = read32(p, offset);
     if (size == 8) {
         v |= (uint64_t)read32(p, offset + 4) << 32;
@@ -240,11 +305,13 @@ static void pmcg_write(void *opaque, hwaddr offset, uint64_t v, unsigned size)
 
     trace_smmuv3_pmcg_write(offset, v, size);
     qemu_mutex_lock(&p->s->mutex);
+    cycles_pass(p);
     write32(p, offset, v);
     if (size == 8) {
         write32(p, offset + 4, v >> 32);
     }
     update(p);
+    cycles_arm(p);
     qemu_mutex_unlock(&p->s->mutex);
 }
 
@@ -274,6 +341,8 @@ void smmuv3_pmcg_realize(SMMUv3State *s)
     }
     p = g_new0(SMMUPmcg, 1);
     p->s = s;
+    p->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, cycles_overflow, p);
+    p->ceid = BIT(EVENT_CYCLES);
     for (int i = 0; i < SMMU_EVENTS; i++) {
         if (!name[i] || (!s->feat.ats && i >= SMMU_EVENT_ATS_REQUEST)) {
             continue;
@@ -296,6 +365,7 @@ void smmuv3_pmcg_reset(SMMUv3State *s)
     SMMUPmcg *p = s->smmu_state.pmcg;
 
     if (p) {
+        cycles_pass(p);
         p->cr = 0;
         p->irq_ctrl = 0;
         p->enabled = 0;
@@ -303,12 +373,14 @@ void smmuv3_pmcg_reset(SMMUv3State *s)
         p->overflow = 0;
         memset(p->total, 0, sizeof(p->total));
         update(p);
+        cycles_arm(p);
     }
 }
 
 static int pmcg_post_load(void *opaque, int version_id)
 {
     update(opaque);
+    cycles_arm(opaque);
     return 0;
 }
 
@@ -326,6 +398,7 @@ static const VMStateDescription vmstate_pmcg_state = {
         VMSTATE_UINT64(overflow, SMMUPmcg),
         VMSTATE_UINT32(cr, SMMUPmcg),
         VMSTATE_UINT32(irq_ctrl, SMMUPmcg),
+        VMSTATE_INT64(cycles_at, SMMUPmcg),
         VMSTATE_END_OF_LIST()
     }
 };

@@ -39,6 +39,7 @@ typedef struct SMMUv3Features {
     uint16_t stall_max;       /* IDR5.STALL_MAX: stalls with a STAG at once */
 
     bool pmcg;                /* a performance monitor */
+    bool ril;                 /* range invalidation; on unless asked for */
     char *httu_name;          /* none, a, ad */
 
     uint8_t httu;             /* SMMUv3Httu, from httu_name */
@@ -102,6 +103,12 @@ bool smmuv3_any_pmcg(void);
  * PCI functions: "ats-supported", and nodes with "dma-can-stall".
  */
 void smmuv3_fdt_pci_host(void *fdt, const char *node, PCIBus *bus);
+/*
+ * The same in the DSDT: "dma-can-stall" in a _DSD of each function. @scope is
+ * the host bridge's, with all functions described before.
+ */
+struct Aml;
+void smmuv3_dsdt_pci_host(struct Aml *scope, PCIBus *bus);
 /*
  * Describes the performance monitor, if it has one, of the SMMU @obj at
  * @base; @spi is its overflow interrupt.

@@ -352,6 +352,56 @@ static void test_illegal_commands(void)
     smmu_quit(t);
 }
 
+/* 6.3.4, 4.4: without range invalidation the fields of a range do nothing */
+static void test_ril(void)
+{
+    for (int ril = 0; ril < 2; ril++) {
+        SmmuTest *t = smmu_start(ril ? "ril=on" : "ril=off");
+        uint64_t other = smmu_pages(t, 1);
+        Ste ste = { 0 };
+        Cd cd = { .asid = 7 };
+        uint64_t root = stage1(t, &ste, &cd, PTE_RW_EL0 | PTE_NG);
+
+        g_assert_cmphex(smmu_r(t, SMMU_IDR3) >> 10 & 1, ==, ril);
+        qtest_writeq(t->qts, other, 0x600d);
+        pt_map(t, root, VA + 4096, smmu_pages(t, 1), PTE_RW_EL0 | PTE_NG);
+        for (int n = 0; n < 2; n++) {
+            g_assert_cmpuint(dma(t, VA + n * 4096, DMA_READ, -1), ==, DMA_OK);
+            pt_map(t, root, VA + n * 4096, other, PTE_RW_EL0 | PTE_NG);
+        }
+        /* NH_VA, 4KB, two pages, level 3 */
+        smmu_cmd(t, 0x12 | 1 << 12 | 7ull << 48, VA | 1 << 10 | 3 << 8);
+        CMD_SYNC(t);
+        for (int n = 0; n < 2; n++) {
+            g_assert_cmpuint(dma(t, VA + n * 4096, DMA_READ, -1), ==, DMA_OK);
+            g_assert_cmphex(qtest_readq(t->qts, t->mem), ==,
+                            n == 0 || ril ? 0x600d : 0);
+        }
+        smmu_quit(t);
+    }
+}
+
+/* 4.4: a global entry is every ASID's for an invalidation by address */
+static void test_global_entry(void)
+{
+    for (int range = 0; range < 2; range++) {
+        SmmuTest *t = smmu_start(NULL);
+        uint64_t other = smmu_pages(t, 1);
+        Ste ste = { 0 };
+        Cd cd = { .asid = 7 };
+        uint64_t root = stage1(t, &ste, &cd, PTE_RW_EL0);
+
+        qtest_writeq(t->qts, other, 0x600d);
+        g_assert_cmpuint(dma(t, VA, DMA_READ, -1), ==, DMA_OK);
+        pt_map(t, root, VA, other, PTE_RW_EL0);
+        smmu_cmd(t, 0x12 | 8ull << 48, VA | (range ? 1 << 10 | 3 << 8 : 0));
+        CMD_SYNC(t);
+        g_assert_cmpuint(dma(t, VA, DMA_READ, -1), ==, DMA_OK);
+        g_assert_cmphex(qtest_readq(t->qts, t->mem), ==, 0x600d);
+        smmu_quit(t);
+    }
+}
+
 /* With the features off the ID registers are those of QEMU 10.2 */
 static void test_id_registers_unchanged(void)
 {
@@ -386,6 +436,8 @@ int main(int argc, char **argv)
     qtest_add_func("smmuv3/fixes/oas", test_oas);
     qtest_add_func("smmuv3/fixes/recinvsid", test_recinvsid);
     qtest_add_func("smmuv3/fixes/illegal-commands", test_illegal_commands);
+    qtest_add_func("smmuv3/fixes/ril", test_ril);
+    qtest_add_func("smmuv3/fixes/global-entry", test_global_entry);
     qtest_add_func("smmuv3/fixes/id-registers", test_id_registers_unchanged);
     return g_test_run();
 }

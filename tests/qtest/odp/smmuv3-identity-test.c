@@ -124,43 +124,6 @@ static char *dtb(QTestState *qts)
     return sha(blob, len);
 }
 
-/* fw_cfg of the virt machine: data, and 8 bytes on the selector */
-#define FW_CFG 0x09020000ull
-
-static void fw_cfg_read(QTestState *qts, void *buf, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        ((uint8_t *)buf)[i] = qtest_readb(qts, FW_CFG);
-    }
-}
-
-static uint8_t *fw_cfg_file(QTestState *qts, const char *name, size_t *size)
-{
-    enum { DIRECTORY = 0x19 };
-    struct {
-        uint32_t size;
-        uint16_t key, reserved;
-        char name[56];
-    } entry;
-    uint32_t n;
-    uint8_t *data;
-
-    qtest_writew(qts, FW_CFG + 8, bswap16(DIRECTORY));
-    fw_cfg_read(qts, &n, sizeof(n));
-    for (n = be32_to_cpu(n); n; n--) {
-        fw_cfg_read(qts, &entry, sizeof(entry));
-        if (!strcmp(entry.name, name)) {
-            *size = be32_to_cpu(entry.size);
-            data = g_malloc(*size);
-            /* big-endian as it is */
-            qtest_writew(qts, FW_CFG + 8, entry.key);
-            fw_cfg_read(qts, data, *size);
-            return data;
-        }
-    }
-    g_error("no file %s", name);
-}
-
 static char *iort(QTestState *qts)
 {
     size_t size;
@@ -179,7 +142,7 @@ static char *iort(QTestState *qts)
 /* Properties that the patches add */
 static const char *const added[] = {
     "oas", "ssidsize", "stall-model", "stall-max", "ats", "pri", "httu",
-    "atc-inv-timeout", "pmcg",
+    "atc-inv-timeout", "pmcg", "ril",
 };
 
 static char *qtree(QTestState *qts)

@@ -46,6 +46,38 @@ static void test_device_tree(void)
 }
 
 /*
+ * Under ACPI a function that can stall has a _DSD in the DSDT, also behind a
+ * root port; without the property nothing says so.
+ */
+static void test_dsdt(void)
+{
+    static const struct { const char *opts; unsigned devices; } row[] = {
+        { "ats=on", 0 },
+        { "stall-model=forced", 0 },
+        { "stall-model=stall", 2 },
+    };
+
+    for (int i = 0; i < ARRAY_SIZE(row); i++) {
+        SmmuTest *t = smmu_boot_raw(row[i].opts, "addr=4 "
+                                    "-device pcie-root-port,id=rp,addr=3 "
+                                    "-device pcie-exerciser,bus=rp");
+        size_t size;
+        g_autofree uint8_t *tables = fw_cfg_file(t->qts, "etc/acpi/tables",
+                                                 &size);
+        const uint8_t *at = tables;
+        unsigned n = 0;
+
+        g_assert_cmpint(memcmp(tables, "DSDT", 4), ==, 0);
+        while ((at = memmem(at, tables + size - at, "dma-can-stall", 14))) {
+            at++;
+            n++;
+        }
+        g_assert_cmpuint(n, ==, row[i].devices);
+        smmu_quit(t);
+    }
+}
+
+/*
  * The same properties at each place where a user would set them; without
  * them ID registers are those of QEMU 10.2.2.
  */
@@ -195,6 +227,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     qtest_add_func("smmuv3/machine/properties", test_properties);
     qtest_add_func("smmuv3/machine/device-tree", test_device_tree);
+    qtest_add_func("smmuv3/machine/dsdt", test_dsdt);
     qtest_add_func("smmuv3/machine/migration", test_migration);
     qtest_add_func("smmuv3/machine/migration-parked", test_migration_parked);
     return g_test_run();

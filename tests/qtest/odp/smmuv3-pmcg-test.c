@@ -80,7 +80,7 @@ static void test_registers(void)
     };
 
     g_assert_cmphex(rd(t, CFGR), ==, 31 << 8 | (COUNTERS - 1));
-    g_assert_cmphex(rd(t, CEID0), ==, 0x3e);
+    g_assert_cmphex(rd(t, CEID0), ==, 0x3f);
     g_assert_cmphex(qtest_readq(t->qts, PMCG + CEID1), ==, 0);
     g_assert_cmphex(rd(t, PMDEVARCH), ==, 0x47702a56);
     g_assert_cmphex(rd(t, CR), ==, 0);
@@ -252,6 +252,50 @@ static void test_overflow(void)
     }
 }
 
+/* 10.4: event 0 are cycles, of no stream; time is what the clock says */
+static void test_cycles(void)
+{
+    enum { GICD = 0x08000000, INTID = 32 + 78, ISPENDR = 0x200,
+           ICFGR = 0xc00 };
+    uint64_t pend = GICD + INTID / 32 * 4 + ISPENDR;
+    uint32_t bit = 1u << INTID % 32;
+    Stream st;
+    SmmuTest *t = start(&st);
+
+    qtest_writel(t->qts, GICD + ICFGR + INTID / 16 * 4, 2u << INTID % 16 * 2);
+    wr(t, INTENSET, 1);
+    wr(t, IRQ_CTRL, 1);
+    counter(t, 0, 0, t->sid + 99);
+    wr(t, 0, 7);
+    qtest_clock_step(t->qts, 1000);
+    g_assert_cmpuint(rd(t, 0), ==, 1007);
+    g_assert_cmpuint(rd(t, 0), ==, 1007);
+    dma(t, VA, DMA_READ, SSID);
+    g_assert_cmpuint(rd(t, 0), ==, 1007);
+
+    /* off, by each of the two switches */
+    wr(t, CNTENCLR, 1);
+    qtest_clock_step(t->qts, 1000);
+    g_assert_cmpuint(rd(t, 0), ==, 1007);
+    wr(t, CNTENSET, 1);
+    wr(t, CR, 0);
+    qtest_clock_step(t->qts, 1000);
+    g_assert_cmpuint(rd(t, 0), ==, 1007);
+    wr(t, CR, 1);
+    qtest_clock_step(t->qts, 1);
+    g_assert_cmpuint(rd(t, 0), ==, 1008);
+
+    /* nobody looks when it overflows */
+    wr(t, 0, 0xffffff00);
+    qtest_clock_step(t->qts, 255);
+    g_assert_cmphex(qtest_readl(t->qts, pend) & bit, ==, 0);
+    qtest_clock_step(t->qts, 1);
+    g_assert_cmphex(qtest_readl(t->qts, pend) & bit, ==, bit);
+    g_assert_cmphex(rd(t, OVSSET), ==, 1);
+    g_assert_cmpuint(rd(t, 0), ==, 0);
+    smmu_quit(t);
+}
+
 static uint64_t qom(SmmuTest *t, const char *name)
 {
     QDict *rsp = qtest_qmp(t->qts, "{ 'execute': 'qom-list', 'arguments': "
@@ -301,6 +345,7 @@ int main(int argc, char **argv)
     qtest_add_func("smmuv3/pmcg/events", test_events);
     qtest_add_func("smmuv3/pmcg/filter", test_filter);
     qtest_add_func("smmuv3/pmcg/overflow", test_overflow);
+    qtest_add_func("smmuv3/pmcg/cycles", test_cycles);
     qtest_add_func("smmuv3/pmcg/totals", test_totals);
     return g_test_run();
 }

@@ -11,6 +11,7 @@
 #ifndef ODP_SMMUV3_TEST_H
 #define ODP_SMMUV3_TEST_H
 
+#include "qemu/bswap.h"
 #include "../libqtest.h"
 
 /* virt machine, highmem=off */
@@ -517,6 +518,44 @@ static inline SmmuTest *smmu_start(const char *smmu_opts)
 
     smmu_setup(t);
     return t;
+}
+
+/* fw_cfg of the virt machine: data, and 8 bytes on the selector */
+#define FW_CFG 0x09020000ull
+
+static inline void fw_cfg_read(QTestState *qts, void *buf, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        ((uint8_t *)buf)[i] = qtest_readb(qts, FW_CFG);
+    }
+}
+
+static inline uint8_t *fw_cfg_file(QTestState *qts, const char *name,
+                                   size_t *size)
+{
+    enum { DIRECTORY = 0x19 };
+    struct {
+        uint32_t size;
+        uint16_t key, reserved;
+        char name[56];
+    } entry;
+    uint32_t n;
+    uint8_t *data;
+
+    qtest_writew(qts, FW_CFG + 8, bswap16(DIRECTORY));
+    fw_cfg_read(qts, &n, sizeof(n));
+    for (n = be32_to_cpu(n); n; n--) {
+        fw_cfg_read(qts, &entry, sizeof(entry));
+        if (!strcmp(entry.name, name)) {
+            *size = be32_to_cpu(entry.size);
+            data = g_malloc(*size);
+            /* big-endian as it is */
+            qtest_writew(qts, FW_CFG + 8, entry.key);
+            fw_cfg_read(qts, data, *size);
+            return data;
+        }
+    }
+    g_error("no file %s", name);
 }
 
 #endif
