@@ -17,12 +17,14 @@ CMD = re.compile(r'(?:\{\s*|\b[A-Z]+\()0x([0-9a-f]{3}),\s*"([A-Z0-9_]+)"')
 CAP = re.compile(r'\bMLX5_CAP\(\s*(\w+),\s*(\w+),\s*(\w+),\s*(\w+),\s*(\w+),'
                  r'\s*([^()]+?(?:\([^()]*\)[^()]*)?)\),')
 ENUM = re.compile(r'^\s*(MLX5_\w+)\s*=\s*([^,/]+?)\s*(?:,|/\*|$)', re.M)
-TYPES = {'0': 'general', '2': 'ODP', '3': 'atomic', '0xf': 'device memory',
-         '0x20': 'general 2'}
+TYPES = {'0': 'general', '2': 'ODP', '3': 'atomic', '7': 'flow table',
+         '0xc': 'QoS',
+         '0xf': 'device memory', '0x20': 'general 2'}
 SET = {'FIXED': 'no', 'SETTABLE': 'down from it', 'SET_FROM_0': 'up from 0',
        'SET_BITS': 'any of its bits'}
 WHEN = {'ALWAYS': '', 'ATS': 'ats=on', 'ODP_ANY': 'odp=memory, transport',
-        'ODP_MEMORY': 'odp=memory', 'ODP_TRANSPORT': 'odp=transport'}
+        'ODP_MEMORY': 'odp=memory', 'ODP_TRANSPORT': 'odp=transport',
+        'NOT_KVM': 'not under KVM'}
 
 
 def strip(text):

@@ -10,11 +10,16 @@
 #include "mlx5-caps.h"
 #include "mlx5-caps-table.h"
 #include "mlx5-cq.h"
+#include "mlx5-flow.h"
+#include "mlx5-gobj.h"
 #include "mlx5-memic.h"
+#include "mlx5-qos.h"
 
+/* Of a field of 64 bits the upper half. */
 #define MLX5_CAP(s, f, t, when_, set_, max_) \
     { .name = #f, .type = (t), .off = MLX5_OFF_##s##_##f, \
-      .width = MLX5_WIDTH_##s##_##f, .when = MLX5_CAP_##when_, \
+      .width = MLX5_WIDTH_##s##_##f > 32 ? 32 : MLX5_WIDTH_##s##_##f, \
+      .when = MLX5_CAP_##when_, \
       .set = MLX5_CAP_##set_, .max = (max_) }
 
 /* What user space knows and the kernel's header does not name. */
@@ -28,6 +33,7 @@ const Mlx5CapRow mlx5_cap_rows[] = {
     MLX5_CAP(cmd_hca_cap, vhca_id, 0, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap, force_teardown, 0, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap, driver_version, 0, ALWAYS, FIXED, 1),
+    MLX5_CAP(cmd_hca_cap, mcam_reg, 0, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap, cmdif_checksum, 0, ALWAYS, SET_FROM_0, 0),
     MLX5_CAP(cmd_hca_cap, device_frequency_mhz, 0, ALWAYS, FIXED,
              MLX5_CORE_CLOCK_KHZ / 1000),
@@ -40,6 +46,11 @@ const Mlx5CapRow mlx5_cap_rows[] = {
     MLX5_CAP(cmd_hca_cap, uar_sz, 0, ALWAYS, FIXED, 5),
     MLX5_CAP(cmd_hca_cap, bf, 0, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap, log_bf_reg_size, 0, ALWAYS, FIXED, 9),
+    /*
+     * With it Linux tries BlueFlame, by vector stores on Arm, which KVM does
+     * not emulate for devices.
+     */
+    MLX5_CAP(cmd_hca_cap, log_max_sq, 0, NOT_KVM, FIXED, MLX5_LOG_MAX_SQ),
 
     /* Port. */
     MLX5_CAP(cmd_hca_cap, port_type, 0, ALWAYS, FIXED, 0),
@@ -55,6 +66,7 @@ const Mlx5CapRow mlx5_cap_rows[] = {
     /* Q counters. */
     MLX5_CAP(cmd_hca_cap, max_qp_cnt, 0, ALWAYS, FIXED,
              MLX5_MAX_Q_COUNTERS - 1),
+    MLX5_CAP(cmd_hca_cap, rts2rts_qp_counters_set_id, 0, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap, out_of_seq_cnt, 0, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap, retransmission_q_counters, 0, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap, enhanced_error_q_counters, 0, ALWAYS, FIXED, 1),
@@ -122,6 +134,129 @@ const Mlx5CapRow mlx5_cap_rows[] = {
     /* User contexts (DEVX). */
     MLX5_CAP(cmd_hca_cap, log_max_uctx, 0, ALWAYS, FIXED, MLX5_LOG_MAX_UCTX),
     MLX5_CAP(cmd_hca_cap, log_max_umem, 0, ALWAYS, FIXED, MLX5_LOG_MAX_UMEM),
+
+    /* General objects. */
+    MLX5_CAP(cmd_hca_cap, general_obj_types, 0, ALWAYS, FIXED,
+             MLX5_GOBJ_TYPES_HIGH),
+    MLX5_CAP_USER(log_reserved_qpn_granularity, 0x93, 5, 0x20, ALWAYS, FIXED,
+                  MLX5_LOG_RESERVED_QPNS),
+
+    /* Quality of service. */
+    MLX5_CAP(cmd_hca_cap, qos, 0, ALWAYS, FIXED, 1),
+    MLX5_CAP(qos_cap, packet_pacing, 0xc, ALWAYS, FIXED, 1),
+    MLX5_CAP(qos_cap, packet_pacing_uid, 0xc, ALWAYS, FIXED, 1),
+    MLX5_CAP(qos_cap, packet_pacing_max_rate, 0xc, ALWAYS, FIXED,
+             MLX5_RATE_MAX_KBPS),
+    MLX5_CAP(qos_cap, packet_pacing_min_rate, 0xc, ALWAYS, FIXED,
+             MLX5_RATE_MIN_KBPS),
+    MLX5_CAP(qos_cap, packet_pacing_rate_table_size, 0xc, ALWAYS, FIXED,
+             MLX5_RATE_TABLE_SIZE),
+    MLX5_CAP(qos_cap, nic_sq_scheduling, 0xc, ALWAYS, FIXED, 1),
+    MLX5_CAP(qos_cap, nic_bw_share, 0xc, ALWAYS, FIXED, 1),
+    MLX5_CAP(qos_cap, nic_rate_limit, 0xc, ALWAYS, FIXED, 1),
+    MLX5_CAP_USER(nic_qp_scheduling, 0x21, 1, 0xc, ALWAYS, FIXED, 1),
+    MLX5_CAP(qos_cap, max_tsar_bw_share, 0xc, ALWAYS, FIXED,
+             MLX5_MAX_BW_SHARE),
+    MLX5_CAP(qos_cap, nic_element_type, 0xc, ALWAYS, FIXED,
+             MLX5_SCHED_TYPES),
+    MLX5_CAP(qos_cap, nic_tsar_type, 0xc, ALWAYS, FIXED, 1),
+
+    /* Flow steering of packets of queue pairs. */
+    MLX5_CAP(cmd_hca_cap, nic_flow_table, 0, ALWAYS, FIXED, 1),
+    /* Linux looks here for what it asks of all types; there is no table. */
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_receive__flow_modify_en,
+             7, ALWAYS, FIXED, 1),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_receive__modify_root,
+             7, ALWAYS, FIXED, 1),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_receive__identified_miss_table_mode,
+             7, ALWAYS, FIXED, 1),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_receive__flow_table_modify,
+             7, ALWAYS, FIXED, 1),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_receive__max_ft_level,
+             7, ALWAYS, FIXED, MLX5_MAX_FT_LEVEL),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_receive_rdma__ft_support,
+             7, ALWAYS, FIXED, 1),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_receive_rdma__flow_counter,
+             7, ALWAYS, FIXED, 1),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_receive_rdma__flow_modify_en,
+             7, ALWAYS, FIXED, 1),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_receive_rdma__modify_root,
+             7, ALWAYS, FIXED, 1),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_receive_rdma__identified_miss_table_mode,
+             7, ALWAYS, FIXED, 1),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_receive_rdma__flow_table_modify,
+             7, ALWAYS, FIXED, 1),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_receive_rdma__reset_root_to_default,
+             7, ALWAYS, FIXED, 1),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_receive_rdma__log_max_ft_size,
+             7, ALWAYS, FIXED, MLX5_LOG_MAX_FT_SIZE),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_receive_rdma__max_ft_level,
+             7, ALWAYS, FIXED, MLX5_MAX_FT_LEVEL),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_receive_rdma__log_max_ft_num,
+             7, ALWAYS, FIXED, MLX5_LOG_MAX_FT),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_receive_rdma__log_max_flow,
+             7, ALWAYS, FIXED, MLX5_LOG_MAX_FLOW),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_receive_rdma__ft_field_support__bth_dst_qp,
+             7, ALWAYS, FIXED, 1),
+    MLX5_CAP(flow_table_nic_cap,
+        flow_table_properties_nic_receive_rdma__ft_field_bitmask_support__bth_dst_qp,
+             7, ALWAYS, FIXED, 1),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_transmit_rdma__ft_support,
+             7, ALWAYS, FIXED, 1),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_transmit_rdma__flow_counter,
+             7, ALWAYS, FIXED, 1),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_transmit_rdma__flow_modify_en,
+             7, ALWAYS, FIXED, 1),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_transmit_rdma__modify_root,
+             7, ALWAYS, FIXED, 1),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_transmit_rdma__identified_miss_table_mode,
+             7, ALWAYS, FIXED, 1),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_transmit_rdma__flow_table_modify,
+             7, ALWAYS, FIXED, 1),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_transmit_rdma__reset_root_to_default,
+             7, ALWAYS, FIXED, 1),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_transmit_rdma__log_max_ft_size,
+             7, ALWAYS, FIXED, MLX5_LOG_MAX_FT_SIZE),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_transmit_rdma__max_ft_level,
+             7, ALWAYS, FIXED, MLX5_MAX_FT_LEVEL),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_transmit_rdma__log_max_ft_num,
+             7, ALWAYS, FIXED, MLX5_LOG_MAX_FT),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_transmit_rdma__log_max_flow,
+             7, ALWAYS, FIXED, MLX5_LOG_MAX_FLOW),
+    MLX5_CAP(flow_table_nic_cap,
+             flow_table_properties_nic_transmit_rdma__ft_field_support__bth_dst_qp,
+             7, ALWAYS, FIXED, 1),
+    MLX5_CAP(flow_table_nic_cap,
+        flow_table_properties_nic_transmit_rdma__ft_field_bitmask_support__bth_dst_qp,
+             7, ALWAYS, FIXED, 1),
 
     /* Memory keys. */
     MLX5_CAP(cmd_hca_cap, log_max_mkey, 0, ALWAYS, FIXED, MLX5_LOG_MAX_MKEY),

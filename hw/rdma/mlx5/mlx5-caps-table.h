@@ -15,6 +15,7 @@ enum Mlx5CapWhen {
     MLX5_CAP_ODP_MEMORY,
     MLX5_CAP_ODP_TRANSPORT,
     MLX5_CAP_ATS,                 /* ats=on */
+    MLX5_CAP_NOT_KVM,
 };
 
 /* What SET_HCA_CAP does with the field. */

@@ -9,12 +9,13 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/error-report.h"
+#include "system/kvm.h"
 #include "mlx5-caps.h"
 #include "mlx5-caps-table.h"
 #include "mlx5-memic.h"
 #include "trace.h"
 
-enum { CAP_BYTES = 256 };         /* of one type's structure, used part */
+enum { CAP_BYTES = 512 };         /* of one type's structure, used part */
 
 /* Syndromes of this file. */
 enum {
@@ -28,8 +29,8 @@ enum {
 enum { CAP_MODE_MAX = 0, CAP_MODE_CUR = 1 };
 
 static const uint16_t cap_types[] = {
-    MLX5_CAP_GENERAL, MLX5_CAP_ODP, MLX5_CAP_ATOMIC, MLX5_CAP_DEV_MEM,
-    MLX5_CAP_GENERAL_2,
+    MLX5_CAP_GENERAL, MLX5_CAP_ODP, MLX5_CAP_ATOMIC, MLX5_CAP_FLOW,
+    MLX5_CAP_QOS, MLX5_CAP_DEV_MEM, MLX5_CAP_GENERAL_2,
 };
 enum { CAP_TYPES = ARRAY_SIZE(cap_types) };
 
@@ -64,6 +65,8 @@ static bool cap_applies(Mlx5Hca *h, const Mlx5CapRow *r)
         return !strcmp(odp, "transport");
     case MLX5_CAP_ATS:
         return h->conf.ats;
+    case MLX5_CAP_NOT_KVM:
+        return !kvm_enabled();
     default:
         return true;
     }

@@ -12,6 +12,7 @@
 enum {
     MLX5_LOG_MAX_QP         = 18,
     MLX5_LOG_MAX_QP_SZ      = 15,
+    MLX5_LOG_MAX_SQ         = 14, /* of CREATE_SQ */
     MLX5_LOG_MAX_SRQ        = 16,
     MLX5_LOG_MAX_SRQ_SZ     = 15,
     MLX5_LOG_MAX_XRQ        = 16, /* they are numbered with the SRQs */
@@ -49,6 +50,8 @@ enum Mlx5CapType {
     MLX5_CAP_GENERAL   = 0x00,
     MLX5_CAP_ODP       = 0x02,
     MLX5_CAP_ATOMIC    = 0x03,
+    MLX5_CAP_FLOW      = 0x07,
+    MLX5_CAP_QOS       = 0x0c,
     MLX5_CAP_DEV_MEM   = 0x0f,
     MLX5_CAP_GENERAL_2 = 0x20,
 };

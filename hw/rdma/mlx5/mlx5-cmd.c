@@ -86,7 +86,8 @@ static const Mlx5CmdDesc *const cmd_modules[] = {
     mlx5_odp_cmds, mlx5_qp_cmds, mlx5_srq_cmds, mlx5_memic_cmds,
     mlx5_devx_cmds,
     mlx5_dct_cmds,
-    mlx5_mcast_cmds, mlx5_sig_cmds,
+    mlx5_flow_cmds, mlx5_gobj_cmds, mlx5_mcast_cmds, mlx5_qos_cmds,
+    mlx5_sig_cmds, mlx5_sqobj_cmds,
 };
 
 /* Reads the head of mailbox @addr, block @num, and checks that it is ours. */

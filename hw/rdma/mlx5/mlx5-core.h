@@ -147,6 +147,10 @@ struct Mlx5Hca {
     Mlx5Table q_counters;
     Mlx5Table uctxs, umems;       /* mlx5-devx.c */
     Mlx5Table mcgs;               /* mlx5-mcast.c */
+    Mlx5Table rqpns, av_maps;     /* mlx5-gobj.c */
+    Mlx5Table sched_elems, rates; /* mlx5-qos.c */
+    Mlx5Table fts, fgs, ftes, fcs; /* mlx5-flow.c: tables, groups, entries, */
+    uint32_t flow_root[2];        /* counters; root tables of RX and TX */
     /* (one table per kind; other kinds add theirs here) */
 
     struct Mlx5DmaState *dma;     /* mlx5-dma.c: functions, what waits */
@@ -162,6 +166,7 @@ struct Mlx5Hca {
     MemoryRegion memic_op[2];     /* ... windows of operations on it */
 
     uint32_t special_qpn[2];      /* migration: QPNs of QP0 and QP1 */
+    uint32_t bf_qpn;              /* ... whose doorbell was not served yet */
 
     Mlx5Port port;
     Mlx5Fabric *fabric;           /* mlx5-fabric.c: whom this HCA reaches */

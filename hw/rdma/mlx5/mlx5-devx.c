@@ -63,7 +63,10 @@ static enum Mlx5CmdStatus cmd_destroy_uctx(Mlx5Hca *h, Mlx5Cmd *c)
     }
     /* The next context with this number must not inherit anything. */
     if (uid_in_use(&h->umems, uid) || uid_in_use(&h->pds, uid) ||
-        uid_in_use(&h->uars, uid)) {
+        uid_in_use(&h->uars, uid) || uid_in_use(&h->rqpns, uid) ||
+        uid_in_use(&h->av_maps, uid) || uid_in_use(&h->sched_elems, uid) ||
+        uid_in_use(&h->rates, uid) || uid_in_use(&h->fts, uid) ||
+        uid_in_use(&h->fcs, uid)) {
         c->syndrome = SYND_UCTX_IN_USE;
         return MLX5_CMD_BAD_RES_STATE;
     }

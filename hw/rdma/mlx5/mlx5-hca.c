@@ -9,12 +9,15 @@
 #include "mlx5-cq.h"
 #include "mlx5-devx.h"
 #include "mlx5-eq.h"
+#include "mlx5-flow.h"
+#include "mlx5-gobj.h"
 #include "mlx5-hca.h"
 #include "mlx5-health.h"
 #include "mlx5-memic.h"
 #include "mlx5-mcast.h"
 #include "mlx5-mkey.h"
 #include "mlx5-odp.h"
+#include "mlx5-qos.h"
 #include "mlx5-qp.h"
 #include "mlx5-res.h"
 #include "trace.h"
@@ -126,6 +129,9 @@ void mlx5_hca_destroy_all(Mlx5Hca *h)
     mlx5_mkey_destroy_all(h);
     mlx5_memic_destroy_all(h);
     mlx5_eq_destroy_all(h);
+    mlx5_flow_destroy_all(h);
+    mlx5_gobj_destroy_all(h);
+    mlx5_qos_destroy_all(h);
     mlx5_devx_destroy_all(h);
     mlx5_res_destroy_all(h);
 }

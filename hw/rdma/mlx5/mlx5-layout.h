@@ -26,6 +26,8 @@
     X(ads, rlid, 0x30, 16) \
     X(ads, sl, 0x124, 4) \
     X(ads, vhca_port_num, 0x128, 8) \
+    X(alloc_flow_counter_in, flow_counter_bulk, 0x78, 8) \
+    X(alloc_flow_counter_out, flow_counter_id, 0x40, 32) \
     X(alloc_memic_in, log_memic_addr_alignment, 0x78, 8) \
     X(alloc_memic_in, memic_size, 0xe0, 32) \
     X(alloc_memic_in, range_size, 0xc0, 32) \
@@ -66,6 +68,7 @@
     X(cmd_hca_cap, enhanced_error_q_counters, 0x1b1, 1) \
     X(cmd_hca_cap, fixed_buffer_size, 0x108, 1) \
     X(cmd_hca_cap, force_teardown, 0x110, 1) \
+    X(cmd_hca_cap, general_obj_types, 0x400, 64) \
     X(cmd_hca_cap, gid_table_size, 0x170, 16) \
     X(cmd_hca_cap, hca_cap_2, 0x20, 1) \
     X(cmd_hca_cap, ib_virt, 0x1a2, 1) \
@@ -91,6 +94,7 @@
     X(cmd_hca_cap, log_max_ra_res_dc, 0x13a, 6) \
     X(cmd_hca_cap, log_max_ra_res_qp, 0x15a, 6) \
     X(cmd_hca_cap, log_max_rmp, 0x383, 5) \
+    X(cmd_hca_cap, log_max_sq, 0x36b, 5) \
     X(cmd_hca_cap, log_max_srq, 0xab, 5) \
     X(cmd_hca_cap, log_max_srq_sz, 0x80, 8) \
     X(cmd_hca_cap, log_max_transport_domain, 0x323, 5) \
@@ -106,8 +110,10 @@
     X(cmd_hca_cap, max_qp_mcg, 0x2e7, 25) \
     X(cmd_hca_cap, max_wqe_sz_rq, 0x2b0, 16) \
     X(cmd_hca_cap, max_wqe_sz_sq, 0x290, 16) \
+    X(cmd_hca_cap, mcam_reg, 0x1a9, 1) \
     X(cmd_hca_cap, mini_cqe_resp_stride_index, 0x5bc, 1) \
     X(cmd_hca_cap, native_port_num, 0x608, 8) \
+    X(cmd_hca_cap, nic_flow_table, 0x1a6, 1) \
     X(cmd_hca_cap, null_mkey, 0x119, 1) \
     X(cmd_hca_cap, num_of_uars_per_page, 0x520, 32) \
     X(cmd_hca_cap, num_ports, 0x1b8, 8) \
@@ -115,10 +121,12 @@
     X(cmd_hca_cap, pg, 0x227, 1) \
     X(cmd_hca_cap, pkey_table_size, 0x190, 16) \
     X(cmd_hca_cap, port_type, 0x1b6, 2) \
+    X(cmd_hca_cap, qos, 0x21b, 1) \
     X(cmd_hca_cap, qpc_extension, 0x122, 1) \
     X(cmd_hca_cap, rc, 0x23f, 1) \
     X(cmd_hca_cap, retransmission_q_counters, 0x182, 1) \
     X(cmd_hca_cap, rndv_offload_rc, 0x5f1, 1) \
+    X(cmd_hca_cap, rts2rts_qp_counters_set_id, 0x169, 1) \
     X(cmd_hca_cap, set_deth_sqpn, 0x238, 1) \
     X(cmd_hca_cap, sho, 0x217, 1) \
     X(cmd_hca_cap, sigerr_cqe, 0x212, 1) \
@@ -166,6 +174,15 @@
     X(create_eq_in, event_bitmask, 0x2c0, 256) \
     X(create_eq_in, pas, 0x880, 0) \
     X(create_eq_out, eq_number, 0x58, 8) \
+    X(create_flow_group_in, end_flow_index, 0x120, 32) \
+    X(create_flow_group_in, group_type, 0x8c, 4) \
+    X(create_flow_group_in, match_criteria, 0x200, 4096) \
+    X(create_flow_group_in, match_criteria_enable, 0x1f8, 8) \
+    X(create_flow_group_in, start_flow_index, 0xe0, 32) \
+    X(create_flow_group_out, group_id, 0x48, 24) \
+    X(create_flow_table_in, flow_table_context, 0xc0, 320) \
+    X(create_flow_table_in, table_type, 0x80, 8) \
+    X(create_flow_table_out, table_id, 0x48, 24) \
     X(create_mkey_in, klm_pas_mtt, 0x880, 0) \
     X(create_mkey_in, memory_key_mkey_entry, 0x80, 512) \
     X(create_mkey_in, mkey_umem_valid, 0x61, 1) \
@@ -183,6 +200,11 @@
     X(create_rmp_in, ctx, 0x100, 1920) \
     X(create_rmp_in, ctx__wq, 0x280, 1536) \
     X(create_rmp_out, rmpn, 0x48, 24) \
+    X(create_scheduling_element_in, scheduling_context, 0x100, 512) \
+    X(create_scheduling_element_in, scheduling_hierarchy, 0x40, 8) \
+    X(create_scheduling_element_out, scheduling_element_id, 0x80, 32) \
+    X(create_sq_in, ctx, 0x100, 1920) \
+    X(create_sq_out, sqn, 0x48, 24) \
     X(create_uctx_out, uid, 0x50, 16) \
     X(create_umem_in, umem, 0x80, 256) \
     X(create_umem_out, umem_id, 0x48, 24) \
@@ -205,6 +227,7 @@
     X(dctc, srqn_xrqn, 0xa8, 24) \
     X(dctc, state, 0x4, 4) \
     X(dctc, user_index, 0x28, 24) \
+    X(dealloc_flow_counter_in, flow_counter_id, 0x40, 32) \
     X(dealloc_memic_in, memic_size, 0xc0, 32) \
     X(dealloc_memic_in, memic_start_addr, 0x80, 64) \
     X(dealloc_pd_in, pd, 0x48, 24) \
@@ -212,10 +235,17 @@
     X(dealloc_transport_domain_in, transport_domain, 0x48, 24) \
     X(dealloc_uar_in, uar, 0x48, 24) \
     X(dealloc_xrcd_in, xrcd, 0x48, 24) \
+    X(delete_fte_in, flow_index, 0x100, 32) \
     X(destroy_cq_in, cqn, 0x48, 24) \
     X(destroy_eq_in, eq_number, 0x58, 8) \
+    X(destroy_flow_group_in, group_id, 0xc0, 32) \
+    X(destroy_flow_table_in, other_eswitch, 0x41, 1) \
+    X(destroy_flow_table_in, other_vport, 0x40, 1) \
+    X(destroy_flow_table_in, table_id, 0xa8, 24) \
+    X(destroy_flow_table_in, table_type, 0x80, 8) \
     X(destroy_mkey_in, mkey_index, 0x48, 24) \
     X(destroy_psv_in, psvn, 0x48, 24) \
+    X(destroy_scheduling_element_in, scheduling_element_id, 0x60, 32) \
     X(destroy_uctx_in, uid, 0x50, 16) \
     X(destroy_umem_in, umem_id, 0x48, 24) \
     X(detach_from_mcg_in, multicast_gid, 0x80, 128) \
@@ -239,8 +269,61 @@
     X(eqc, st, 0x14, 4) \
     X(eqc, status, 0x0, 4) \
     X(eqc, uar_page, 0x68, 24) \
+    X(flow_context, action, 0x70, 16) \
+    X(flow_context, destination, 0x1800, 0) \
+    X(flow_context, destination_list_size, 0x88, 24) \
+    X(flow_context, extended_destination, 0x80, 1) \
+    X(flow_context, flow_counter_list_size, 0xa8, 24) \
+    X(flow_context, flow_tag, 0x48, 24) \
+    X(flow_context, group_id, 0x20, 32) \
+    X(flow_context, match_value, 0x200, 4096) \
+    X(flow_table_context, decap_en, 0x1, 1) \
+    X(flow_table_context, level, 0x8, 8) \
+    X(flow_table_context, log_size, 0x18, 8) \
+    X(flow_table_context, reformat_en, 0x0, 1) \
+    X(flow_table_context, rtc_valid, 0x10, 1) \
+    X(flow_table_context, sw_owner, 0x2, 1) \
+    X(flow_table_context, table_miss_action, 0x4, 4) \
+    X(flow_table_context, table_miss_id, 0x28, 24) \
+    X(flow_table_context, termination_table, 0x3, 1) \
+    X(flow_table_nic_cap, flow_table_properties_nic_receive__flow_modify_en, 0x203, 1) \
+    X(flow_table_nic_cap, flow_table_properties_nic_receive__flow_table_modify, 0x206, 1) \
+    X(flow_table_nic_cap, flow_table_properties_nic_receive__identified_miss_table_mode, 0x205, 1) \
+    X(flow_table_nic_cap, flow_table_properties_nic_receive__max_ft_level, 0x238, 8) \
+    X(flow_table_nic_cap, flow_table_properties_nic_receive__modify_root, 0x204, 1) \
+    X(flow_table_nic_cap, flow_table_properties_nic_receive_rdma__flow_counter, 0x402, 1) \
+    X(flow_table_nic_cap, flow_table_properties_nic_receive_rdma__flow_modify_en, 0x403, 1) \
+    X(flow_table_nic_cap, flow_table_properties_nic_receive_rdma__flow_table_modify, 0x406, 1) \
+    X(flow_table_nic_cap, flow_table_properties_nic_receive_rdma__ft_field_bitmask_support__bth_dst_qp, 0x5da, 1) \
+    X(flow_table_nic_cap, flow_table_properties_nic_receive_rdma__ft_field_support__bth_dst_qp, 0x55a, 1) \
+    X(flow_table_nic_cap, flow_table_properties_nic_receive_rdma__ft_support, 0x400, 1) \
+    X(flow_table_nic_cap, flow_table_properties_nic_receive_rdma__identified_miss_table_mode, 0x405, 1) \
+    X(flow_table_nic_cap, flow_table_properties_nic_receive_rdma__log_max_flow, 0x4b8, 8) \
+    X(flow_table_nic_cap, flow_table_properties_nic_receive_rdma__log_max_ft_num, 0x478, 8) \
+    X(flow_table_nic_cap, flow_table_properties_nic_receive_rdma__log_max_ft_size, 0x422, 6) \
+    X(flow_table_nic_cap, flow_table_properties_nic_receive_rdma__max_ft_level, 0x438, 8) \
+    X(flow_table_nic_cap, flow_table_properties_nic_receive_rdma__modify_root, 0x404, 1) \
+    X(flow_table_nic_cap, flow_table_properties_nic_receive_rdma__reset_root_to_default, 0x409, 1) \
+    X(flow_table_nic_cap, flow_table_properties_nic_transmit_rdma__flow_counter, 0xa02, 1) \
+    X(flow_table_nic_cap, flow_table_properties_nic_transmit_rdma__flow_modify_en, 0xa03, 1) \
+    X(flow_table_nic_cap, flow_table_properties_nic_transmit_rdma__flow_table_modify, 0xa06, 1) \
+    X(flow_table_nic_cap, flow_table_properties_nic_transmit_rdma__ft_field_bitmask_support__bth_dst_qp, 0xbda, 1) \
+    X(flow_table_nic_cap, flow_table_properties_nic_transmit_rdma__ft_field_support__bth_dst_qp, 0xb5a, 1) \
+    X(flow_table_nic_cap, flow_table_properties_nic_transmit_rdma__ft_support, 0xa00, 1) \
+    X(flow_table_nic_cap, flow_table_properties_nic_transmit_rdma__identified_miss_table_mode, 0xa05, 1) \
+    X(flow_table_nic_cap, flow_table_properties_nic_transmit_rdma__log_max_flow, 0xab8, 8) \
+    X(flow_table_nic_cap, flow_table_properties_nic_transmit_rdma__log_max_ft_num, 0xa78, 8) \
+    X(flow_table_nic_cap, flow_table_properties_nic_transmit_rdma__log_max_ft_size, 0xa22, 6) \
+    X(flow_table_nic_cap, flow_table_properties_nic_transmit_rdma__max_ft_level, 0xa38, 8) \
+    X(flow_table_nic_cap, flow_table_properties_nic_transmit_rdma__modify_root, 0xa04, 1) \
+    X(flow_table_nic_cap, flow_table_properties_nic_transmit_rdma__reset_root_to_default, 0xa09, 1) \
+    X(fte_match_param, misc_parameters__bth_dst_qp, 0x348, 24) \
     X(gen_eqe_in, eq_number, 0x58, 8) \
     X(gen_eqe_in, eqe, 0x80, 512) \
+    X(general_obj_in_cmd_hdr, obj_id, 0x40, 32) \
+    X(general_obj_in_cmd_hdr, op_param__create__alias_object, 0x60, 1) \
+    X(general_obj_in_cmd_hdr, op_param__create__log_obj_range, 0x63, 5) \
+    X(general_obj_out_cmd_hdr, obj_id, 0x40, 32) \
     X(hca_vport_context, cap_mask1, 0x200, 32) \
     X(hca_vport_context, cap_mask1_field_select, 0x220, 32) \
     X(hca_vport_context, field_select, 0x0, 32) \
@@ -268,6 +351,22 @@
     X(manage_pages_in, pas, 0x80, 0) \
     X(manage_pages_out, output_num_entries, 0x40, 32) \
     X(manage_pages_out, pas, 0x80, 0) \
+    X(mcam_reg, access_reg_group, 0x18, 8) \
+    X(mcam_reg, feature_group, 0x8, 8) \
+    X(mcam_reg, mng_access_reg_cap_mask__access_regs__mcqi, 0x5e, 1) \
+    X(mcam_reg, mng_access_reg_cap_mask__access_regs__mcqs, 0x5f, 1) \
+    X(mcqi_reg, component_index, 0x10, 16) \
+    X(mcqi_reg, data_size, 0xb0, 16) \
+    X(mcqi_reg, info_size, 0x60, 32) \
+    X(mcqi_reg, info_type, 0x5b, 5) \
+    X(mcqi_reg, offset, 0x80, 32) \
+    X(mcqi_reg, read_pending_component, 0x0, 1) \
+    X(mcqi_version, version, 0x20, 32) \
+    X(mcqs_reg, component_index, 0x10, 16) \
+    X(mcqs_reg, component_status, 0x57, 5) \
+    X(mcqs_reg, component_update_state, 0x5c, 4) \
+    X(mcqs_reg, identifier, 0x30, 16) \
+    X(mcqs_reg, last_index_flag, 0x0, 1) \
     X(mem_page_fault_info, error, 0x0, 1) \
     X(mem_page_fault_info, fault_token_31_0, 0x20, 32) \
     X(mem_page_fault_info, fault_token_47_32, 0x10, 16) \
@@ -298,12 +397,22 @@
     X(modify_cq_in, cqn, 0x48, 24) \
     X(modify_cq_in, modify_field_select_resize_field_select, 0x60, 32) \
     X(modify_cq_in, pas, 0x880, 0) \
+    X(modify_flow_table_in, flow_table_context, 0xc0, 320) \
+    X(modify_flow_table_in, modify_field_select, 0x70, 16) \
     X(modify_hca_vport_context_in, hca_vport_context, 0x80, 4096) \
     X(modify_memic_in, memic_operation_type, 0x78, 8) \
     X(modify_memic_in, memic_start_addr, 0x80, 64) \
     X(modify_memic_out, memic_operation_addr, 0x80, 64) \
     X(modify_rmp_in, bitmask, 0x80, 64) \
     X(modify_rmp_in, ctx, 0x100, 1920) \
+    X(modify_scheduling_element_in, modify_bitmask, 0xa0, 32) \
+    X(modify_scheduling_element_in, scheduling_context, 0x100, 512) \
+    X(modify_scheduling_element_in, scheduling_element_id, 0x60, 32) \
+    X(modify_scheduling_element_in, scheduling_hierarchy, 0x40, 8) \
+    X(modify_sq_in, ctx, 0x100, 1920) \
+    X(modify_sq_in, modify_bitmask, 0x80, 64) \
+    X(modify_sq_in, sq_state, 0x40, 4) \
+    X(modify_sq_in, sqn, 0x48, 24) \
     X(odp_cap, mem_page_fault, 0x600, 1) \
     X(odp_cap, memory_page_fault_scheme_cap__dc_odp_caps__atomic, 0x304, 1) \
     X(odp_cap, memory_page_fault_scheme_cap__dc_odp_caps__read, 0x303, 1) \
@@ -359,6 +468,17 @@
     X(pvlc_reg, vl_admin, 0x5c, 4) \
     X(pvlc_reg, vl_hw_cap, 0x3c, 4) \
     X(pvlc_reg, vl_operational, 0x7c, 4) \
+    X(qos_cap, max_tsar_bw_share, 0xe0, 32) \
+    X(qos_cap, nic_bw_share, 0x9, 1) \
+    X(qos_cap, nic_element_type, 0x100, 16) \
+    X(qos_cap, nic_rate_limit, 0xa, 1) \
+    X(qos_cap, nic_sq_scheduling, 0x8, 1) \
+    X(qos_cap, nic_tsar_type, 0x110, 16) \
+    X(qos_cap, packet_pacing, 0x0, 1) \
+    X(qos_cap, packet_pacing_max_rate, 0x40, 32) \
+    X(qos_cap, packet_pacing_min_rate, 0x60, 32) \
+    X(qos_cap, packet_pacing_rate_table_size, 0x90, 16) \
+    X(qos_cap, packet_pacing_uid, 0xb, 1) \
     X(qpc, atomic_mode, 0x48c, 4) \
     X(qpc, block_lb_mc, 0x21, 1) \
     X(qpc, counter_set_id, 0x60, 8) \
@@ -420,6 +540,11 @@
     X(query_eq_out, eq_context_entry, 0x80, 512) \
     X(query_eq_out, event_bitmask, 0x2c0, 64) \
     X(query_eq_out, pas, 0x880, 0) \
+    X(query_flow_counter_in, clear, 0xc0, 1) \
+    X(query_flow_counter_in, flow_counter_id, 0xe0, 32) \
+    X(query_flow_counter_in, num_of_counters, 0xd0, 16) \
+    X(query_flow_counter_out, flow_statistics, 0x80, 0) \
+    X(query_flow_table_out, flow_table_context, 0xc0, 320) \
     X(query_hca_cap_in, function_id, 0x50, 16) \
     X(query_hca_cap_in, other_function, 0x40, 1) \
     X(query_hca_cap_out, capability, 0x80, 32768) \
@@ -463,10 +588,13 @@
     X(query_q_counter_out, rx_write_requests, 0x80, 32) \
     X(query_qp_out, qpc, 0xc0, 1856) \
     X(query_rmp_out, rmp_context, 0x100, 1920) \
+    X(query_scheduling_element_in, scheduling_element_id, 0x60, 32) \
+    X(query_scheduling_element_out, scheduling_context, 0x100, 512) \
     X(query_special_contexts_out, dump_fill_mkey, 0x40, 32) \
     X(query_special_contexts_out, null_mkey, 0x80, 32) \
     X(query_special_contexts_out, resd_lkey, 0x60, 32) \
     X(query_special_contexts_out, terminate_scatter_list_mkey, 0xa0, 32) \
+    X(query_sq_out, sq_context, 0x100, 1920) \
     X(query_vport_counter_in, clear, 0xc0, 1) \
     X(query_vport_counter_out, received_ib_unicast__octets, 0x1c0, 64) \
     X(query_vport_counter_out, received_ib_unicast__packets, 0x180, 64) \
@@ -483,17 +611,45 @@
     X(rst2init_qp_in, opt_param_mask, 0x80, 32) \
     X(rst2init_qp_in, qpc, 0xc0, 1856) \
     X(rst2init_qp_in, qpn, 0x48, 24) \
+    X(scheduling_context, bw_share, 0xa0, 32) \
+    X(scheduling_context, element_attributes__tsar__tsar_type, 0x28, 8) \
+    X(scheduling_context, element_type, 0x0, 8) \
+    X(scheduling_context, max_average_bw, 0xc0, 32) \
+    X(scheduling_context, parent_element_id, 0x40, 32) \
     X(set_driver_version_in, driver_version, 0x80, 512) \
+    X(set_flow_table_root_in, underlay_qpn, 0xc8, 24) \
+    X(set_fte_in, flow_context, 0x200, 6144) \
+    X(set_fte_in, flow_index, 0x100, 32) \
+    X(set_fte_in, modify_enable_mask, 0xd8, 8) \
     X(set_hca_cap_in, capability, 0x80, 32768) \
     X(set_hca_cap_in, function_id, 0x50, 16) \
     X(set_hca_cap_in, other_function, 0x40, 1) \
     X(set_issi_in, current_issi, 0x50, 16) \
+    X(set_pp_rate_limit_context, burst_upper_bound, 0x20, 32) \
+    X(set_pp_rate_limit_context, rate_limit, 0x0, 32) \
+    X(set_pp_rate_limit_context, typical_packet_size, 0x50, 16) \
+    X(set_pp_rate_limit_in, ctx, 0x80, 384) \
+    X(set_pp_rate_limit_in, rate_limit_index, 0x50, 16) \
+    X(sqc, cqn, 0x48, 24) \
+    X(sqc, flush_in_error_en, 0x3, 1) \
+    X(sqc, fre, 0x2, 1) \
+    X(sqc, hairpin, 0xe, 1) \
+    X(sqc, packet_pacing_rate_limit_index, 0xf0, 16) \
+    X(sqc, qos_queue_group_id, 0x110, 16) \
+    X(sqc, reg_umr, 0xc, 1) \
+    X(sqc, state, 0x8, 4) \
+    X(sqc, tis_lst_sz, 0x100, 16) \
+    X(sqc, ts_format, 0x1a, 2) \
+    X(sqc, user_index, 0x28, 24) \
+    X(sqc, wq, 0x180, 1536) \
     X(srqc, dbr_addr, 0x140, 64) \
     X(tag_matching_topology_context, append_next_index, 0x10, 16) \
     X(tag_matching_topology_context, hw_phase_cnt, 0x30, 16) \
     X(tag_matching_topology_context, log_matching_list_sz, 0x0, 4) \
     X(tag_matching_topology_context, sw_phase_cnt, 0x20, 16) \
     X(teardown_hca_in, profile, 0x50, 16) \
+    X(traffic_counter, octets, 0x40, 64) \
+    X(traffic_counter, packets, 0x0, 64) \
     X(trans_page_fault_info, fault_token, 0x28, 24) \
     X(umem, log_page_size, 0x9b, 5) \
     X(umem, mtt, 0x100, 0) \
@@ -509,6 +665,7 @@
     X(wq, page_offset, 0x2b, 5) \
     X(wq, pas, 0x600, 0) \
     X(wq, pd, 0x48, 24) \
+    X(wq, uar_page, 0x68, 24) \
     X(wq, wq_type, 0x0, 4) \
     X(wq, wq_umem_id, 0x160, 32) \
     X(wq, wq_umem_offset, 0x180, 64) \
@@ -541,37 +698,52 @@
     S(create_cq_in, 272) \
     S(create_cq_out, 16) \
     S(create_dct_in, 128) \
+    S(create_flow_table_in, 64) \
     S(create_mkey_in, 272) \
     S(create_mkey_out, 16) \
     S(create_psv_in, 16) \
     S(create_psv_out, 32) \
     S(create_qp_in, 272) \
     S(create_rmp_in, 272) \
+    S(create_scheduling_element_in, 128) \
+    S(create_scheduling_element_out, 64) \
     S(create_umem_in, 48) \
     S(create_xrc_srq_in, 272) \
     S(create_xrq_in, 336) \
     S(dctc, 64) \
     S(dealloc_memic_in, 32) \
     S(dealloc_memic_out, 16) \
+    S(delete_fte_in, 64) \
     S(destroy_cq_in, 16) \
     S(destroy_cq_out, 16) \
+    S(destroy_flow_group_in, 64) \
+    S(destroy_flow_table_in, 64) \
     S(destroy_mkey_in, 16) \
     S(destroy_mkey_out, 16) \
     S(destroy_psv_in, 16) \
     S(destroy_psv_out, 16) \
+    S(destroy_scheduling_element_in, 64) \
     S(detach_from_mcg_in, 32) \
     S(eqc, 64) \
+    S(fte_match_param, 512) \
     S(gen_eqe_in, 80) \
     S(hca_vport_context, 512) \
     S(mad_ifc_in, 272) \
     S(mad_ifc_out, 272) \
+    S(mcam_reg, 72) \
+    S(mcqi_reg, 24) \
+    S(mcqi_version, 124) \
+    S(mcqs_reg, 16) \
     S(mkc, 64) \
     S(modify_cq_in, 272) \
     S(modify_cq_out, 16) \
+    S(modify_flow_table_in, 64) \
     S(modify_hca_vport_context_in, 528) \
     S(modify_memic_in, 64) \
     S(modify_memic_out, 64) \
     S(modify_rmp_in, 272) \
+    S(modify_scheduling_element_in, 128) \
+    S(modify_sq_in, 272) \
     S(page_fault_resume_in, 16) \
     S(page_fault_resume_out, 16) \
     S(paos_reg, 16) \
@@ -586,6 +758,9 @@
     S(query_cq_out, 272) \
     S(query_dct_out, 128) \
     S(query_eq_out, 272) \
+    S(query_flow_counter_in, 32) \
+    S(query_flow_table_in, 64) \
+    S(query_flow_table_out, 64) \
     S(query_hca_cap_out, 4112) \
     S(query_hca_vport_context_out, 528) \
     S(query_issi_out, 112) \
@@ -593,13 +768,18 @@
     S(query_q_counter_out, 256) \
     S(query_qp_out, 464) \
     S(query_rmp_out, 272) \
+    S(query_scheduling_element_in, 64) \
+    S(query_scheduling_element_out, 128) \
     S(query_special_contexts_out, 32) \
     S(query_vport_counter_out, 528) \
     S(query_xrq_out, 336) \
     S(rst2init_qp_in, 272) \
     S(set_driver_version_in, 80) \
+    S(set_flow_table_root_in, 64) \
     S(set_hca_cap_in, 4112) \
+    S(set_pp_rate_limit_in, 64) \
     S(srqc, 64) \
+    S(traffic_counter, 16) \
     S(xrc_srqc, 64) \
     /* end */
 /* END TABLE */

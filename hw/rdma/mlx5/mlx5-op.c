@@ -11,6 +11,7 @@
 #include "mlx5-dma.h"
 #include "mlx5-fabric.h"
 #include "mlx5-mkey.h"
+#include "mlx5-qos.h"
 #include "mlx5-qp.h"
 #include "mlx5-sig.h"
 #include "mlx5-tm.h"
@@ -90,6 +91,7 @@ static void mlx5_op_stop_waiting(Mlx5Op *op)
         break;
     case MLX5_WAIT_RNR:
     case MLX5_WAIT_RETRY:
+    case MLX5_WAIT_PACE:
         mlx5_sched_untimed(op);
         break;
     case MLX5_WAIT_TURN:
@@ -115,6 +117,22 @@ void mlx5_op_wake(Mlx5Op *op)
 {
     op->wait = MLX5_WAIT_NONE;
     mlx5_sched_qp(op->qp);
+}
+
+bool mlx5_op_book(Mlx5Op *op, Mlx5Hca *h, uint32_t group)
+{
+    int64_t start;
+
+    if (!group) {
+        return true;
+    }
+    start = mlx5_qos_book(h, group, op->len);
+    if (start <= qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL)) {
+        return true;
+    }
+    op->wait = MLX5_WAIT_PACE;
+    mlx5_sched_at(op, start);
+    return false;
 }
 
 /* The peer leaves in mid-operation: the requester finds out in its turn. */
@@ -626,6 +644,7 @@ void mlx5_op_relink(Mlx5Op *op)
         break;
     case MLX5_WAIT_RNR:
     case MLX5_WAIT_RETRY:
+    case MLX5_WAIT_PACE:
         mlx5_sched_at(op, op->wake_at);
         break;
     default:
@@ -769,6 +788,7 @@ const VMStateDescription vmstate_mlx5_op = {
         VMSTATE_UINT32(recv_cqn, Mlx5Op),
         VMSTATE_UINT8(rnr_left, Mlx5Op),
         VMSTATE_UINT8(retry_left, Mlx5Op),
+        VMSTATE_BOOL(resp_booked, Mlx5Op),
         VMSTATE_INT64(wake_at, Mlx5Op),
         VMSTATE_UINT64(waiter.token, Mlx5Op),
         VMSTATE_BOOL(waiter.held, Mlx5Op),

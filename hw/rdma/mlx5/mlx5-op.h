@@ -42,6 +42,7 @@ typedef enum Mlx5OpWait {
     MLX5_WAIT_RETRY,              /* timer: peer did not answer */
     MLX5_WAIT_TURN,               /* the receiver is busy with another op */
     MLX5_WAIT_DMA,                /* the IOMMU suspended the access */
+    MLX5_WAIT_PACE,               /* timer: its queue group's turn */
 } Mlx5OpWait;
 
 /* One end of the copy: bytes in the WQE itself or a list of keys. */
@@ -114,7 +115,8 @@ struct Mlx5Op {
 
     /* Retries. */
     uint8_t rnr_left, retry_left;
-    int64_t wake_at;              /* MLX5_WAIT_RNR, _RETRY: virtual ns */
+    bool resp_booked;             /* in the responder's queue group */
+    int64_t wake_at;              /* MLX5_WAIT_RNR, _RETRY, _PACE: virtual ns */
     QTAILQ_ENTRY(Mlx5Op) timed;   /* or on turn_of's list of waiters */
     Mlx5Qp *turn_of;
 
@@ -177,6 +179,12 @@ void mlx5_op_free(Mlx5Op *op);
 
 /* The peer resets, errs or is destroyed; called for each op bound to it. */
 void mlx5_op_lost_peer(Mlx5Op *op);
+
+/*
+ * Books @op's bytes in queue group @group of @h (0: none). true: it may go on;
+ * false: it waits for its turn.
+ */
+bool mlx5_op_book(Mlx5Op *op, Mlx5Hca *h, uint32_t group);
 
 /* After load: finds the peer again and waits on. */
 void mlx5_op_relink(Mlx5Op *op);

@@ -22,6 +22,8 @@
 #include "mlx5-doorbell.h"
 #include "mlx5-eq.h"
 #include "mlx5-fabric.h"
+#include "mlx5-flow.h"
+#include "mlx5-gobj.h"
 #include "mlx5-hca.h"
 #include "mlx5-health.h"
 #include "mlx5-memic.h"
@@ -29,6 +31,7 @@
 #include "mlx5-mkey.h"
 #include "mlx5-odp.h"
 #include "mlx5-portal-pci.h"
+#include "mlx5-qos.h"
 #include "mlx5-qp.h"
 #include "mlx5-res.h"
 #include "mlx5-vport.h"
@@ -282,6 +285,9 @@ static void mlx5_pci_realize(PCIDevice *pdev, Error **errp)
     mlx5_qp_init(h);
     mlx5_devx_init(h);
     mlx5_mcast_init(h);
+    mlx5_flow_init(h);
+    mlx5_gobj_init(h);
+    mlx5_qos_init(h);
     mlx5_cmd_init(h);
     mlx5_health_init(h);
     for (unsigned i = 1; i <= s->portals; i++) {
@@ -323,6 +329,9 @@ static void mlx5_pci_exit(PCIDevice *pdev)
     mlx5_mkey_fini(h);
     mlx5_memic_fini(h);
     mlx5_eq_fini(h);
+    mlx5_qos_fini(h);
+    mlx5_gobj_fini(h);
+    mlx5_flow_fini(h);
     mlx5_mcast_fini(h);
     mlx5_devx_fini(h);
     mlx5_res_fini(h);
@@ -427,6 +436,9 @@ static const VMStateDescription vmstate_mlx5_pci = {
         VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_srqs, Mlx5Hca),
         VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_qps, Mlx5Hca),
         VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_mcgs, Mlx5Hca),
+        VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_flow, Mlx5Hca),
+        VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_gobjs, Mlx5Hca),
+        VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_qos, Mlx5Hca),
         VMSTATE_STRUCT(hca, Mlx5Pci, 1, vmstate_mlx5_cmd, Mlx5Hca),
         VMSTATE_END_OF_LIST()
     },

@@ -15,6 +15,7 @@
 #include "mlx5-eq.h"
 #include "mlx5-faults.h"
 #include "mlx5-mcast.h"
+#include "mlx5-qos.h"
 #include "mlx5-qp.h"
 #include "mlx5-res.h"
 #include "mlx5-tm.h"
@@ -211,7 +212,19 @@ void mlx5_qp_to_error(Mlx5Qp *qp, uint8_t event)
     }
 }
 
-static void mlx5_qp_reset(Mlx5Qp *qp)
+void mlx5_qp_set_groups(Mlx5Qp *qp, uint32_t req, uint32_t resp)
+{
+    Mlx5Table *t = &qp->hca->sched_elems;
+
+    mlx5_obj_ref(mlx5_table_get(t, qp->qos_req), -1);
+    mlx5_obj_ref(mlx5_table_get(t, qp->qos_resp), -1);
+    qp->qos_req = req;
+    qp->qos_resp = resp;
+    mlx5_obj_ref(mlx5_table_get(t, req), 1);
+    mlx5_obj_ref(mlx5_table_get(t, resp), 1);
+}
+
+void mlx5_qp_reset(Mlx5Qp *qp)
 {
     mlx5_qp_set_state(qp, MLX5_QPS_RST);
     mlx5_qp_unbind_rx(qp, false);
@@ -224,6 +237,7 @@ static void mlx5_qp_reset(Mlx5Qp *qp)
     }
     mlx5_tm_flush(qp, false);
     mlx5_sched_forget(qp);
+    mlx5_qp_set_groups(qp, 0, 0);
     qp->sq_pi = qp->sq_ci = 0;
     qp->rq_pi = qp->rq_ci = 0;
     qp->orphan = false;
@@ -299,6 +313,7 @@ void mlx5_qp_free(Mlx5Qp *qp)
 
     mlx5_qp_reset(qp);
     mlx5_mcast_forget(qp);
+    mlx5_obj_ref(mlx5_table_get(&qp->hca->rates, qp->rate_index), -1);
     mlx5_qp_hold_refs(qp, -1);
     if (s->qp0 == qp->obj.id) {
         s->qp0 = 0;
@@ -317,6 +332,8 @@ void mlx5_qp_destroy_all(Mlx5Hca *h)
 {
     Mlx5Obj *o;
 
+    h->qp->bf_wait = false;
+    h->qp->bf_len = 0;
     while ((o = QTAILQ_FIRST(&h->qps.all))) {
         mlx5_qp_free((Mlx5Qp *)o);
     }
@@ -383,8 +400,11 @@ static enum Mlx5CmdStatus mlx5_qp_check(Mlx5Hca *h, const Mlx5Qp *qp,
         c->syndrome = 0x50003;
         return MLX5_CMD_BAD_RES;
     }
+    /* An initiator receives nothing: Linux names one of its own there. */
     if (qp->rq_type == MLX5_RQ_SRQ && qp->st != MLX5_ST_XRC &&
-        !mlx5_res_get(c, &h->srqs, qp->srqn)) {
+        !(qp->st == MLX5_ST_DCI
+          ? mlx5_res_get_shared(c, &h->srqs, qp->srqn)
+          : mlx5_res_get(c, &h->srqs, qp->srqn))) {
         c->syndrome = 0x50004;
         return MLX5_CMD_BAD_RES;
     }
@@ -492,8 +512,8 @@ static Mlx5Qp *mlx5_qp_of_cmd(Mlx5Hca *h, Mlx5Cmd *c)
 {
     Mlx5Qp *qp = mlx5_qp_find(h, MLX5_GET(c->in, rst2init_qp_in, qpn));
 
-    return qp && qp->st != MLX5_ST_DCT && (!c->uid || qp->obj.uid == c->uid) ?
-           qp : NULL;
+    return qp && qp->st != MLX5_ST_DCT && qp->st != MLX5_ST_SQ &&
+           (!c->uid || qp->obj.uid == c->uid) ? qp : NULL;
 }
 
 static enum Mlx5CmdStatus mlx5_destroy_qp(Mlx5Hca *h, Mlx5Cmd *c)
@@ -509,17 +529,56 @@ static enum Mlx5CmdStatus mlx5_destroy_qp(Mlx5Hca *h, Mlx5Cmd *c)
 }
 
 /*
- * RTS2RTS may carry an extension of the context with a mask of its own, which
- * only user space knows (rdma-core: providers/mlx5/mlx5_ifc.h, rts2rts_qp_in).
+ * INIT2INIT and RTS2RTS may carry an extension of the context with a mask of
+ * its own, which only user space knows (rdma-core: providers/mlx5/mlx5_ifc.h,
+ * rts2rts_qp_in, qpc_ext); byte offsets in the command.
  */
+enum {
+    EXT_MASK = 0x108,
+    EXT_STREAM = 0x112,
+    EXT_GROUP_REQ = 0x114,
+    EXT_GROUP_RESP = 0x118,
+    EXT_END = 0x11c,
+    EXT_OPT_DCI_STREAM = 1 << 0,
+    EXT_OPT_GROUPS = 1 << 1,
+};
+
+/* What of the extension the command asks for. */
+static uint64_t mlx5_qp_ext_mask(const Mlx5Cmd *c)
+{
+    bool ext = (c->opcode == 0x505 || c->opcode == 0x50e) &&
+               c->in_len >= EXT_END && c->in[8] & 0x80;
+
+    return ext ? ldq_be_p(c->in + EXT_MASK) : 0;
+}
+
+static bool mlx5_qp_check_ext(Mlx5Qp *qp, const Mlx5Cmd *c)
+{
+    uint32_t req, resp;
+
+    if (!(mlx5_qp_ext_mask(c) & EXT_OPT_GROUPS)) {
+        return true;
+    }
+    req = ldl_be_p(c->in + EXT_GROUP_REQ);
+    resp = ldl_be_p(c->in + EXT_GROUP_RESP);
+    return (!req || mlx5_qos_group(qp->hca, c, req)) &&
+           (!resp || (mlx5_qp_reliable(qp) &&
+                      mlx5_qos_group(qp->hca, c, resp)));
+}
+
 static void mlx5_qp_take_ext(Mlx5Qp *qp, const Mlx5Cmd *c)
 {
-    enum { EXT = 1u << 31, MASK = 0x108, STREAM = 0x112, END = 0x114 };
-    enum { OPT_DCI_STREAM = 1 << 0 };
+    uint64_t mask = mlx5_qp_ext_mask(c);
 
-    if (c->opcode == 0x505 && c->in_len >= END && ldl_be_p(c->in + 8) & EXT &&
-        qp->st == MLX5_ST_DCI && ldq_be_p(c->in + MASK) & OPT_DCI_STREAM) {
-        mlx5_dci_stream_reset(qp, lduw_be_p(c->in + STREAM));
+    if (mask & EXT_OPT_DCI_STREAM && c->opcode == 0x505 &&
+        qp->st == MLX5_ST_DCI) {
+        mlx5_dci_stream_reset(qp, lduw_be_p(c->in + EXT_STREAM));
+    }
+    if (mask & EXT_OPT_GROUPS) {
+        mlx5_qp_set_groups(qp, ldl_be_p(c->in + EXT_GROUP_REQ),
+                           ldl_be_p(c->in + EXT_GROUP_RESP));
+        trace_mlx5_qp_groups(qp->hca->name, qp->obj.id, qp->qos_req,
+                             qp->qos_resp);
     }
 }
 
@@ -556,6 +615,10 @@ static enum Mlx5CmdStatus mlx5_modify_qp(Mlx5Hca *h, Mlx5Cmd *c)
     }
     in = MLX5_ADDR(c->in, rst2init_qp_in, qpc);
     opt = MLX5_GET(c->in, rst2init_qp_in, opt_param_mask) & OPT_DRIVER;
+    if (!mlx5_qp_check_ext(qp, c)) {
+        c->syndrome = 0x5000a;
+        return MLX5_CMD_BAD_RES;
+    }
     if (t->takes & OPT_BASE && !mlx5_qp_take_pd(qp, c, in)) {
         c->syndrome = 0x50006;
         return MLX5_CMD_BAD_RES;
@@ -707,6 +770,11 @@ static const VMStateDescription vmstate_mlx5_qp = {
         VMSTATE_BOOL(dc_armed, Mlx5Qp),
         VMSTATE_UINT16_ARRAY(dci_failed, Mlx5Qp, 1 << MLX5_LOG_MAX_DCI_ERRORED),
         VMSTATE_UINT16(dci_nfailed, Mlx5Qp),
+        VMSTATE_UINT32(qos_req, Mlx5Qp),
+        VMSTATE_UINT32(qos_resp, Mlx5Qp),
+        VMSTATE_UINT32(rate_index, Mlx5Qp),
+        VMSTATE_UINT8_ARRAY(sqc, Mlx5Qp, MLX5_AT(sqc, wq)),
+        VMSTATE_BOOL(bf_mode, Mlx5Qp),
         VMSTATE_INT32(nops, Mlx5Qp),
         VMSTATE_STRUCT_VARRAY_ALLOC(op, Mlx5Qp, nops, 1, vmstate_mlx5_op,
                                     Mlx5Op),
@@ -785,6 +853,32 @@ static const VMStateDescription vmstate_mlx5_qp_special = {
     }
 };
 
+static bool mlx5_qp_bf_needed(void *opaque)
+{
+    Mlx5Hca *h = opaque;
+
+    return h->qp->bf_wait;
+}
+
+static int mlx5_qp_bf_pre_save(void *opaque)
+{
+    Mlx5Hca *h = opaque;
+
+    h->bf_qpn = (uint32_t)ldl_be_p(h->qp->bf_bytes + 4) >> 8;
+    return 0;
+}
+
+static const VMStateDescription vmstate_mlx5_qp_bf = {
+    .name = "mlx5/qps/bf",
+    .version_id = 1,
+    .needed = mlx5_qp_bf_needed,
+    .pre_save = mlx5_qp_bf_pre_save,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT32(bf_qpn, Mlx5Hca),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
 const VMStateDescription vmstate_mlx5_qps = {
     .name = "mlx5/qps",
     .version_id = 1,
@@ -796,6 +890,7 @@ const VMStateDescription vmstate_mlx5_qps = {
     },
     .subsections = (const VMStateDescription * const []) {
         &vmstate_mlx5_qp_special,
+        &vmstate_mlx5_qp_bf,
         NULL
     }
 };

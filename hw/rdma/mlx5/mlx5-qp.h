@@ -35,6 +35,7 @@ enum Mlx5QpService {
     MLX5_ST_QP0 = 7,
     MLX5_ST_QP1 = 8,
     MLX5_ST_REG_UMR = 12,
+    MLX5_ST_SQ = 0x80,            /* made by CREATE_SQ; a number of ours */
 };
 
 enum Mlx5RqType {
@@ -64,6 +65,10 @@ struct Mlx5Qp {
 
     Mlx5UmemRefs umems;
     uint32_t nmcgs;               /* multicast groups it is attached to */
+    /* Queue groups of requests and of answers to reads; 0: none. */
+    uint32_t qos_req, qos_resp;
+    uint32_t rate_index;          /* SQ: in the rate table; 0: none */
+    uint8_t sqc[MLX5_AT(sqc, wq)]; /* SQ: the context as created */
 
     /* Queue memory: receive queue first, then the send queue. */
     Mlx5Buf buf;
@@ -82,6 +87,8 @@ struct Mlx5Qp {
     QLIST_HEAD(, Mlx5Op) rx_ops;  /* operations of others bound to us */
     bool rx_busy;                 /* our receive queue serves an operation */
     bool sq_busy;                 /* a send WQE is being worked on right now */
+    bool bf_mode;                 /* its doorbells are followed by WQEs */
+    const uint8_t *bf;            /* ... one that is at hand now, or NULL */
     bool orphan;                  /* a shared receive WQE was taken for a */
     uint16_t orphan_index;        /* message that never came to its end */
     uint32_t orphan_cqn, orphan_user_index;
@@ -143,6 +150,12 @@ typedef struct Mlx5QpState {
     GPtrArray *free_ops;          /* a few spare Mlx5Op */
     uint32_t qp0, qp1;            /* QPNs of the special queue pairs, or 0 */
     uint32_t half_uar, half;      /* first half of a split CQ doorbell */
+    /* A BlueFlame register that is being written: */
+    uint32_t bf_uar, bf_off;      /* which */
+    uint32_t bf_len;              /* bytes so far; 0: none is */
+    bool bf_wait;                 /* the doorbell waits for the rest */
+    uint8_t bf_bytes[256];
+    QEMUTimer *bf_timer;          /* no more came */
 } Mlx5QpState;
 
 /* A queue pair without a number yet, for the owner @uid. */
@@ -190,6 +203,11 @@ void mlx5_sched_poll_err(Mlx5Qp *qp);
 /* mlx5-sq.c: the send queue. */
 /* Doorbell: takes the producer counter from the doorbell record, runs. */
 void mlx5_sq_doorbell(Mlx5Qp *qp);
+/*
+ * The same with the newest WQE at hand, in multiples of 64 bytes, which are
+ * read before this returns.
+ */
+void mlx5_sq_doorbell_bf(Mlx5Qp *qp, const uint8_t *wqe);
 /* Runs send WQEs for at most *budget bytes; true: there is more to do. */
 bool mlx5_sq_run(Mlx5Qp *qp, uint64_t *budget);
 /* ERR and SQER: completes everything posted with the flush syndrome. */
@@ -219,7 +237,13 @@ void mlx5_rq_abort(Mlx5Qp *qp, Mlx5Op *op);
 /* ERR: completes all posted receive WQEs with the flush syndrome. */
 void mlx5_rq_flush(Mlx5Qp *qp);
 
+/* mlx5-doorbell.c: a doorbell that waits for a WQE waits no longer. */
+void mlx5_bf_flush(Mlx5Hca *h);
+
 /* mlx5-qp.c: the state machine. */
+void mlx5_qp_reset(Mlx5Qp *qp);
+/* Into queue groups @req and @resp (0: none), out of those before. */
+void mlx5_qp_set_groups(Mlx5Qp *qp, uint32_t req, uint32_t resp);
 /* Moves to ERR (event @type unless 0), flushes, lets bound ops go. */
 void mlx5_qp_to_error(Mlx5Qp *qp, uint8_t event);
 /* Operations bound to @qp lose it; those with a receive WQE flush it. */

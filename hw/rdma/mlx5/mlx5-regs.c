@@ -5,6 +5,7 @@
  */
 #include "qemu/osdep.h"
 #include "mlx5-cmd.h"
+#include "mlx5-hca.h"
 #include "mlx5-vport.h"
 #include "trace.h"
 
@@ -14,9 +15,18 @@ enum {
     SYND_REG_READ_ONLY,
     SYND_REG_VALUE,
     SYND_REG_PORT,
+    SYND_REG_GROUP,
+    SYND_REG_COMPONENT,
 };
 
 enum { REG_WRITE = 0, REG_READ = 1 };
+
+enum {
+    MCAM_GROUP_MAX = 3,
+    MCQS_BOOT_IMAGE = 1,
+    MCQS_PRESENT = 1,
+    MCQI_VERSION = 1,             /* info_type */
+};
 
 /*
  * @in and @out hold as many bytes as the register has; @out starts as a copy
@@ -126,6 +136,66 @@ static enum Mlx5CmdStatus reg_ppcnt(Mlx5Hca *h, Mlx5Cmd *c, bool write,
     return MLX5_CMD_OK;
 }
 
+/* Which of the management registers there are (those of this file). */
+static enum Mlx5CmdStatus reg_mcam(Mlx5Hca *h, Mlx5Cmd *c, bool write,
+                                   const uint8_t *in, uint8_t *out)
+{
+    if (MLX5_GET(in, mcam_reg, feature_group) ||
+        MLX5_GET(in, mcam_reg, access_reg_group) > MCAM_GROUP_MAX) {
+        c->syndrome = SYND_REG_GROUP;
+        return MLX5_CMD_BAD_PARAM;
+    }
+    memset(out + 8, 0, MLX5_BYTES(mcam_reg) - 8);
+    if (!MLX5_GET(in, mcam_reg, access_reg_group)) {
+        MLX5_SET(out, mcam_reg,
+                 mng_access_reg_cap_mask__access_regs__mcqs, 1);
+        MLX5_SET(out, mcam_reg,
+                 mng_access_reg_cap_mask__access_regs__mcqi, 1);
+    }
+    return MLX5_CMD_OK;
+}
+
+/* One component, the firmware: what runs, with no other one pending. */
+static enum Mlx5CmdStatus reg_mcqs(Mlx5Hca *h, Mlx5Cmd *c, bool write,
+                                   const uint8_t *in, uint8_t *out)
+{
+    if (MLX5_GET(in, mcqs_reg, component_index)) {
+        c->syndrome = SYND_REG_COMPONENT;
+        return MLX5_CMD_BAD_PARAM;
+    }
+    memset(out, 0, MLX5_BYTES(mcqs_reg));
+    MLX5_SET(out, mcqs_reg, last_index_flag, 1);
+    MLX5_SET(out, mcqs_reg, identifier, MCQS_BOOT_IMAGE);
+    MLX5_SET(out, mcqs_reg, component_status, MCQS_PRESENT);
+    return MLX5_CMD_OK;
+}
+
+/* Its version, behind the register; there is no pending one to read. */
+static enum Mlx5CmdStatus reg_mcqi(Mlx5Hca *h, Mlx5Cmd *c, bool write,
+                                   const uint8_t *in, uint8_t *out)
+{
+    uint32_t size = MLX5_GET(in, mcqi_reg, data_size);
+    uint32_t offset = MLX5_GET(in, mcqi_reg, offset);
+    uint8_t v[MLX5_BYTES(mcqi_version)] = { };
+
+    if (MLX5_GET(in, mcqi_reg, component_index) ||
+        MLX5_GET(in, mcqi_reg, read_pending_component) ||
+        MLX5_GET(in, mcqi_reg, info_type) != MCQI_VERSION ||
+        offset > sizeof(v) || size > sizeof(v) - offset) {
+        c->syndrome = SYND_REG_COMPONENT;
+        return MLX5_CMD_BAD_PARAM;
+    }
+    if (c->out_len - MLX5_AT(access_register_out, register_data) -
+        MLX5_BYTES(mcqi_reg) < size) {
+        return MLX5_CMD_BAD_OUTP_LEN;
+    }
+    MLX5_SET(v, mcqi_version, version,
+             MLX5_FW_MAJOR << 24 | MLX5_FW_MINOR << 16 | MLX5_FW_SUB);
+    MLX5_SET(out, mcqi_reg, info_size, sizeof(v));
+    memcpy(out + MLX5_BYTES(mcqi_reg), v + offset, size);
+    return MLX5_CMD_OK;
+}
+
 static const Mlx5Reg regs[] = {
     { 0x5003, "PMTU", MLX5_BYTES(pmtu_reg), true, true, reg_pmtu },
     { 0x5004, "PTYS", MLX5_BYTES(ptys_reg), true, true, reg_ptys },
@@ -134,6 +204,9 @@ static const Mlx5Reg regs[] = {
     { 0x500f, "PVLC", MLX5_BYTES(pvlc_reg), false, true, reg_pvlc },
     { 0x6001, "NODE_DESC", 64, true, false, reg_node_desc },
     { 0x7004, "HOST_ENDIANNESS", 16, true, false, reg_host_endianness },
+    { 0x9060, "MCQS", MLX5_BYTES(mcqs_reg), false, false, reg_mcqs },
+    { 0x9061, "MCQI", MLX5_BYTES(mcqi_reg), false, false, reg_mcqi },
+    { 0x907f, "MCAM", MLX5_BYTES(mcam_reg), false, false, reg_mcam },
 };
 
 static const Mlx5Reg *reg_find(uint32_t id)

@@ -7,6 +7,7 @@
 #define HW_RDMA_MLX5_RES_H
 
 #include "mlx5-cmd.h"
+#include "mlx5-qp.h"
 
 /* What a counter set counts, in the order of the table in mlx5-res.c. */
 enum Mlx5QCount {
@@ -43,6 +44,12 @@ typedef struct Mlx5QCounter {
  * counter_set_id); a set that does not exist counts nothing.
  */
 void mlx5_q_count(Mlx5Hca *h, uint32_t set, enum Mlx5QCount what);
+
+/* ... in the set that @qp's context names. */
+static inline void mlx5_qp_count(const Mlx5Qp *qp, enum Mlx5QCount what)
+{
+    mlx5_q_count(qp->hca, MLX5_GET(qp->qpc, qpc, counter_set_id), what);
+}
 
 /*
  * Which of a table's objects a command may touch: DEVX commands carry the

@@ -12,6 +12,7 @@
 #include "mlx5-eq.h"
 #include "mlx5-mkey.h"
 #include "mlx5-qp.h"
+#include "mlx5-res.h"
 #include "mlx5-tm.h"
 #include "trace.h"
 
@@ -170,6 +171,14 @@ static void mlx5_rq_error_cqe(Mlx5Qp *qp, uint32_t cqn, uint32_t srqn,
     };
 
     trace_mlx5_rq_error(qp->hca->name, qp->obj.id, index, syndrome);
+    if (syndrome == MLX5_SYN_WR_FLUSH) {
+        mlx5_qp_count(qp, MLX5_QC_RESP_CQE_FLUSH_ERROR);
+    } else {
+        mlx5_qp_count(qp, MLX5_QC_RESP_CQE_ERROR);
+    }
+    if (syndrome == MLX5_SYN_LOCAL_LENGTH) {
+        mlx5_qp_count(qp, MLX5_QC_RESP_LOCAL_LENGTH_ERROR);
+    }
     if (cq) {
         mlx5_cq_post(qp->hca, cq, (uint8_t *)&cqe, true);
     }

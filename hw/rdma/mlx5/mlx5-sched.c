@@ -237,6 +237,19 @@ static void mlx5_sched_relink(Mlx5QpState *s)
         }
         mlx5_sched_qp(qp);
     }
+    if (s->hca->bf_qpn) {
+        Mlx5Qp *qp = mlx5_qp_find(s->hca, s->hca->bf_qpn);
+
+        s->hca->bf_qpn = 0;
+        if (qp) {
+            mlx5_sq_doorbell(qp);
+        }
+    }
+}
+
+static void mlx5_sched_bf_timer(void *opaque)
+{
+    mlx5_bf_flush(opaque);
 }
 
 static void mlx5_sched_vm_state(void *opaque, bool running, RunState state)
@@ -265,6 +278,7 @@ void mlx5_qp_init(Mlx5Hca *h)
     s->err_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, mlx5_sched_err_timer, s);
     s->bh = aio_bh_new_guarded(qemu_get_aio_context(), mlx5_sched_bh, s,
                                h->guard);
+    s->bf_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, mlx5_sched_bf_timer, h);
     s->vmstate = qemu_add_vm_change_state_handler(mlx5_sched_vm_state, s);
     s->free_ops = g_ptr_array_new_with_free_func(g_free);
     s->half_uar = UINT32_MAX;
@@ -279,6 +293,7 @@ void mlx5_qp_fini(Mlx5Hca *h)
     }
     qemu_del_vm_change_state_handler(s->vmstate);
     qemu_bh_delete(s->bh);
+    timer_free(s->bf_timer);
     timer_free(s->timer);
     timer_free(s->err_timer);
     g_ptr_array_unref(s->free_ops);

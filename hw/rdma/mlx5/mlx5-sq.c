@@ -10,6 +10,7 @@
 #include "mlx5-eq.h"
 #include "mlx5-mkey.h"
 #include "mlx5-qp.h"
+#include "mlx5-res.h"
 #include "mlx5-sig.h"
 #include "mlx5-tm.h"
 #include "trace.h"
@@ -38,10 +39,17 @@ static uint32_t mlx5_sq_fetch(Mlx5Qp *qp, uint8_t *wqe, uint16_t *bbs)
 {
     uint16_t posted = qp->sq_pi - qp->sq_ci;
     const Mlx5WqeCtrl *ctrl = (const Mlx5WqeCtrl *)wqe;
+    const uint8_t *bf = qp->bf;
     uint32_t qpn_ds, len;
 
     *bbs = 1;
-    if (!mlx5_sq_read(qp, qp->sq_ci, wqe, MLX5_WQE_BB)) {
+    qp->bf = NULL;
+    if (bf && lduw_be_p(bf + 1) != qp->sq_ci) {   /* not its index */
+        bf = NULL;
+    }
+    if (bf) {
+        memcpy(wqe, bf, MLX5_WQE_BB);
+    } else if (!mlx5_sq_read(qp, qp->sq_ci, wqe, MLX5_WQE_BB)) {
         mlx5_guest_error(qp->hca, "QP 0x%x: send queue is not readable",
                          qp->obj.id);
         return 0;
@@ -56,7 +64,9 @@ static uint32_t mlx5_sq_fetch(Mlx5Qp *qp, uint8_t *wqe, uint16_t *bbs)
         return 0;
     }
     *bbs = DIV_ROUND_UP(len, MLX5_WQE_BB);
-    if (len > MLX5_WQE_BB &&
+    if (len > MLX5_WQE_BB && bf) {
+        memcpy(wqe + MLX5_WQE_BB, bf + MLX5_WQE_BB, len - MLX5_WQE_BB);
+    } else if (len > MLX5_WQE_BB &&
         !mlx5_sq_read(qp, qp->sq_ci + 1, wqe + MLX5_WQE_BB,
                       len - MLX5_WQE_BB)) {
         return 0;
@@ -79,6 +89,20 @@ static void mlx5_sq_cqe_fill(Mlx5Qp *qp, Mlx5Op *op, Mlx5Cqe64 *cqe)
     cqe->op_own = MLX5_CQE_REQ << 4;
 }
 
+static void mlx5_sq_count_error(const Mlx5Qp *qp, uint8_t syndrome)
+{
+    if (syndrome == MLX5_SYN_WR_FLUSH) {
+        mlx5_qp_count(qp, MLX5_QC_REQ_CQE_FLUSH_ERROR);
+        return;
+    }
+    mlx5_qp_count(qp, MLX5_QC_REQ_CQE_ERROR);
+    if (syndrome == MLX5_SYN_REMOTE_INVAL) {
+        mlx5_qp_count(qp, MLX5_QC_REQ_REMOTE_INVALID_REQUEST);
+    } else if (syndrome == MLX5_SYN_REMOTE_ACCESS) {
+        mlx5_qp_count(qp, MLX5_QC_REQ_REMOTE_ACCESS_ERRORS);
+    }
+}
+
 static bool mlx5_sq_error_cqe(Mlx5Qp *qp, uint8_t opcode, uint16_t index,
                               uint8_t syndrome)
 {
@@ -92,6 +116,7 @@ static bool mlx5_sq_error_cqe(Mlx5Qp *qp, uint8_t opcode, uint16_t index,
     };
 
     trace_mlx5_sq_error(qp->hca->name, qp->obj.id, index, opcode, syndrome);
+    mlx5_sq_count_error(qp, syndrome);
     return cq && mlx5_cq_post(qp->hca, cq, (uint8_t *)&cqe, true);
 }
 
@@ -230,6 +255,13 @@ void mlx5_sq_doorbell(Mlx5Qp *qp)
     default:
         break;
     }
+}
+
+void mlx5_sq_doorbell_bf(Mlx5Qp *qp, const uint8_t *wqe)
+{
+    qp->bf = wqe;
+    mlx5_sq_doorbell(qp);
+    qp->bf = NULL;
 }
 
 /* Segments of a WQE are consumed in order. */
@@ -496,7 +528,8 @@ static Mlx5Op *mlx5_sq_start(Mlx5Qp *qp)
     op->imm = be32_to_cpu(ctrl->imm);
     trace_mlx5_sq_wqe(qp->hca->name, qp->obj.id, op->wqe_index, op->opcode,
                       len);
-    if (op->opcode == MLX5_OP_UMR) {
+    if (op->opcode == MLX5_OP_UMR &&
+        (qp->st != MLX5_ST_SQ || MLX5_GET(qp->sqc, sqc, reg_umr))) {
         Mlx5UmrCtx ctx = {
             .pd = qp->pd,
             .qpn = qp->obj.id,
@@ -546,6 +579,9 @@ static bool mlx5_sq_work(Mlx5Qp *qp, uint64_t *budget)
                 }
             } else if (!mlx5_sq_start(qp)) {
                 continue;
+            }
+            if (!mlx5_op_book(qp->op, qp->hca, qp->qos_req)) {
+                return false;
             }
         } else if (qp->op->wait) {
             return false;

@@ -13,9 +13,11 @@
 #include "mlx5-cq.h"
 #include "mlx5-eq.h"
 #include "mlx5-fabric.h"
+#include "mlx5-flow.h"
 #include "mlx5-mcast.h"
 #include "mlx5-mkey.h"
 #include "mlx5-qp.h"
+#include "mlx5-res.h"
 #include "mlx5-tm.h"
 #include "trace.h"
 
@@ -46,10 +48,13 @@ static int64_t mlx5_rnr_delay(uint32_t code)
 /* The peer has no receive WQE. */
 static Mlx5OpResult mlx5_rnr(Mlx5Op *op, Mlx5Qp *peer)
 {
+    mlx5_qp_count(peer, MLX5_QC_OUT_OF_BUFFER);
     if (!mlx5_qp_reliable(op->qp)) {
         return MLX5_OP_DONE;      /* the message is lost */
     }
+    mlx5_qp_count(op->qp, MLX5_QC_RNR_NAK_RETRY_ERR);
     if (op->rnr_left == 0) {
+        mlx5_qp_count(op->qp, MLX5_QC_REQ_RNR_RETRIES_EXCEEDED);
         return mlx5_fail(op, MLX5_SYN_RNR_RETRY_EXC);
     }
     if (op->rnr_left < 7) {       /* 7: without end */
@@ -74,7 +79,9 @@ static Mlx5OpResult mlx5_no_answer(Mlx5Op *op)
     if (!mlx5_qp_reliable(qp)) {
         return MLX5_OP_DONE;
     }
+    mlx5_qp_count(qp, MLX5_QC_LOCAL_ACK_TIMEOUT_ERR);
     if (timeout && op->retry_left == 0) {
+        mlx5_qp_count(qp, MLX5_QC_REQ_TRANSPORT_RETRIES_EXCEEDED);
         return mlx5_fail(op, MLX5_SYN_RETRY_EXC);
     }
     if (timeout) {                /* 0: wait without end */
@@ -245,6 +252,9 @@ static Mlx5OpResult mlx5_remote_refused(Mlx5Op *op, Mlx5Qp *peer, uint8_t syn)
 {
     bool reliable = mlx5_qp_reliable(op->qp);
 
+    if (syn == MLX5_SYN_REMOTE_ACCESS) {
+        mlx5_qp_count(peer, MLX5_QC_RESP_REMOTE_ACCESS_ERRORS);
+    }
     if (reliable) {
         mlx5_qp_to_error(peer, syn == MLX5_SYN_REMOTE_ACCESS ?
                                MLX5_EVENT_WQ_ACCESS_ERROR :
@@ -284,6 +294,18 @@ static bool mlx5_remote_pd(const Mlx5Op *op, const Mlx5Qp *peer, uint32_t *pd)
     return true;
 }
 
+/* Requests that @peer serves, by kind. */
+static void mlx5_count_request(const Mlx5Op *op, const Mlx5Qp *peer)
+{
+    if (op->opcode == MLX5_OP_RDMA_READ) {
+        mlx5_qp_count(peer, MLX5_QC_RX_READ_REQUESTS);
+    } else if (mlx5_opcode_is_atomic(op->opcode)) {
+        mlx5_qp_count(peer, MLX5_QC_RX_ATOMIC_REQUESTS);
+    } else if (!mlx5_opcode_is_send(op->opcode)) {
+        mlx5_qp_count(peer, MLX5_QC_RX_WRITE_REQUESTS);
+    }
+}
+
 /* The peer's side of the operation begins: its checks, its receive WQE. */
 static Mlx5OpResult mlx5_begin_at(Mlx5Op *op, Mlx5Qp *peer)
 {
@@ -302,6 +324,12 @@ static Mlx5OpResult mlx5_begin_at(Mlx5Op *op, Mlx5Qp *peer)
             return mlx5_remote_refused(op, peer, syn);
         }
     }
+    if (op->opcode == MLX5_OP_RDMA_READ && !op->resp_booked) {
+        op->resp_booked = true;
+        if (!mlx5_op_book(op, peer->hca, peer->qos_resp)) {
+            return MLX5_OP_WAIT;
+        }
+    }
     if (recv) {
         Mlx5Sge rdma = op->remote[0];
         Mlx5OpResult r = mlx5_take_receive(op, peer);
@@ -318,6 +346,7 @@ static Mlx5OpResult mlx5_begin_at(Mlx5Op *op, Mlx5Qp *peer)
     } else {
         mlx5_op_bind(op, peer);
     }
+    mlx5_count_request(op, peer);
     op->state = MLX5_OPS_COPY;
     return MLX5_OP_GO;
 }
@@ -340,12 +369,20 @@ static Mlx5OpResult mlx5_mcast_begin(Mlx5Op *op)
 {
     Mlx5Qp *peer;
 
+    if (!op->mcast && !mlx5_flow_pass(op->qp->hca, MLX5_FT_RDMA_TX,
+                                      op->dqpn, op->len)) {
+        return MLX5_OP_DONE;
+    }
     op->mcast = true;
     if (!op->has_grh) {
         return MLX5_OP_DONE;      /* a group is named by its GID */
     }
     while ((peer = mlx5_mcast_peer(op))) {
-        Mlx5OpResult r = mlx5_begin_at(op, peer);
+        Mlx5OpResult r = MLX5_OP_DONE;
+
+        if (mlx5_flow_pass(peer->hca, MLX5_FT_RDMA_RX, op->dqpn, op->len)) {
+            r = mlx5_begin_at(op, peer);
+        }
 
         if (r != MLX5_OP_DONE) {
             return r;
@@ -353,6 +390,26 @@ static Mlx5OpResult mlx5_mcast_begin(Mlx5Op *op)
         mlx5_mcast_advance(op);
     }
     return MLX5_OP_DONE;
+}
+
+/*
+ * Whether the flow tables of both ends let a message and what answers it get
+ * through to @to, which may be unknown. A request whose answer is dropped is
+ * not executed either: its retries will not get further.
+ */
+static bool mlx5_flow_lets(Mlx5Op *op, Mlx5Hca *to)
+{
+    Mlx5Hca *h = op->qp->hca;
+    bool read = op->opcode == MLX5_OP_RDMA_READ;
+    uint64_t there = read ? 0 : op->len, back = read ? op->len : 0;
+
+    return mlx5_flow_pass(h, MLX5_FT_RDMA_TX, op->dqpn, there) &&
+           (!to || (mlx5_flow_pass(to, MLX5_FT_RDMA_RX, op->dqpn, there) &&
+                    (!mlx5_qp_reliable(op->qp) ||
+                     (mlx5_flow_pass(to, MLX5_FT_RDMA_TX, op->qp->obj.id,
+                                     back) &&
+                      mlx5_flow_pass(h, MLX5_FT_RDMA_RX, op->qp->obj.id,
+                                     back)))));
 }
 
 Mlx5OpResult mlx5_transport_begin(Mlx5Op *op)
@@ -365,6 +422,9 @@ Mlx5OpResult mlx5_transport_begin(Mlx5Op *op)
         return mlx5_mcast_begin(op);
     }
     to = mlx5_fabric_by_lid(op->qp->hca, op->dlid);
+    if (!mlx5_flow_lets(op, to)) {
+        return mlx5_no_answer(op);
+    }
     if (mlx5_for_agent(op, to)) {
         return mlx5_agent(op, to);
     }

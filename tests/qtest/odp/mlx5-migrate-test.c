@@ -254,6 +254,125 @@ static void test_timers(void)
     qmlx5_stop(d);
 }
 
+static uint32_t elem_new(QMlx5 *d, uint8_t type, uint32_t parent, uint32_t max)
+{
+    uint8_t in[MLX5_BYTES(create_scheduling_element_in)] = { };
+    uint8_t out[MLX5_BYTES(create_scheduling_element_out)] = { };
+    uint8_t *c = MLX5_ADDR(in, create_scheduling_element_in,
+                           scheduling_context);
+
+    qmlx5_cmd_head(in, 0x782, 0);
+    MLX5_SET(in, create_scheduling_element_in, scheduling_hierarchy, 3);
+    MLX5_SET(c, scheduling_context, element_type, type);
+    MLX5_SET(c, scheduling_context, parent_element_id, parent);
+    MLX5_SET(c, scheduling_context, max_average_bw, max);
+    g_assert_cmphex(qmlx5_cmd(d, in, sizeof(in), out, sizeof(out)), ==, 0);
+    return MLX5_GET(out, create_scheduling_element_out, scheduling_element_id);
+}
+
+/* A queue group's limit holds at the other end, and what waits for it. */
+static void test_paced(void)
+{
+    QMlx5Host *h = qmlx5_host(DEVICE);
+    QMlx5 *d = qmlx5_open(h, QMLX5_SLOT);
+    uint8_t in[0x1d0] = { }, out[16], cqe[64];
+    uint32_t leaf, all;
+    QMlx5Qp *qp;
+    int n = 0;
+
+    qmlx5_enable_pci(d);
+    qmlx5_cmdq_init(d);
+    qmlx5_bring_up(d);
+    qp = qmlx5_qp_self(d, QMLX5_RC);
+    all = qmlx5_mkey_pa(d, d->pd, QMLX5_ALL);
+    leaf = elem_new(d, 4, elem_new(d, 0, 0, 0), 8);
+    qmlx5_qp_context(qp, QMLX5_RTS2RTS_QP, in);
+    in[8] |= 0x80;
+    stq_be_p(in + 0x108, 2);
+    stl_be_p(in + 0x114, leaf);
+    g_assert_cmphex(qmlx5_cmd(d, in, sizeof(in), out, sizeof(out)), ==, 0);
+    for (int i = 0; i < 4; i++) {
+        qmlx5_post_rdma(qp, QMLX5_OP_WRITE, all, d->vectors, 1000, all,
+                        d->vectors + 2048);
+    }
+    h = migrate(h, DEVICE);
+    qmlx5_moved(d, h);
+    for (int i = 0; i < 8; i++) {
+        qmlx5_clock(d, 1000000);
+    }
+    while (qmlx5_cq_poll(qp->a.scq, cqe)) {
+        n++;
+    }
+    g_assert_cmpint(n, ==, 4);
+    /* The group is still held, and lets go. */
+    g_assert_cmphex(qmlx5_qp_destroy(qp), ==, 0);
+    memset(in, 0, sizeof(in));
+    qmlx5_cmd_head(in, 0x783, 0);
+    MLX5_SET(in, destroy_scheduling_element_in, scheduling_element_id, leaf);
+    g_assert_cmphex(qmlx5_cmd(d, in, 64, out, sizeof(out)), ==, 0);
+    qmlx5_stop(d);
+}
+
+/* A command on flow table @table; what it makes, bits 23:0 of dword 2. */
+static uint32_t flow_cmd(QMlx5 *d, uint16_t op, uint8_t *in, uint32_t len,
+                         uint32_t table)
+{
+    uint8_t out[16] = { };
+
+    qmlx5_cmd_head(in, op, 0);
+    MLX5_SET(in, destroy_flow_table_in, table_type, 7);
+    MLX5_SET(in, destroy_flow_table_in, table_id, table);
+    g_assert_cmphex(qmlx5_cmd(d, in, len, out, sizeof(out)), ==, 0);
+    return qmlx5_be32(out + 8) & 0xffffff;
+}
+
+/* Flow tables, and the numbers that general objects hold. */
+static void test_steering(void)
+{
+    QMlx5Host *h = qmlx5_host(DEVICE);
+    QMlx5 *d = qmlx5_open(h, QMLX5_SLOT);
+    uint8_t in[1024] = { }, out[16], *ctx;
+    uint32_t table, group, all, rqpn;
+    QMlx5Qp *qp;
+
+    qmlx5_enable_pci(d);
+    qmlx5_cmdq_init(d);
+    qmlx5_bring_up(d);
+    qp = qmlx5_qp_self(d, QMLX5_RC);
+    all = qmlx5_mkey_pa(d, d->pd, QMLX5_ALL);
+    table = flow_cmd(d, 0x930, in, 64, 0);
+    group = flow_cmd(d, 0x933, in, 1024, table);
+    memset(in, 0, sizeof(in));
+    ctx = MLX5_ADDR(in, set_fte_in, flow_context);
+    MLX5_SET(ctx, flow_context, group_id, group);
+    MLX5_SET(ctx, flow_context, action, 2);        /* drop */
+    flow_cmd(d, 0x936, in, 1024, table);
+    memset(in, 0, sizeof(in));
+    flow_cmd(d, 0x92f, in, 64, table);             /* root */
+    memset(in, 0, sizeof(in));
+    qmlx5_cmd_head(in, 0xa00, 0x2c);
+    in[12] = 3;
+    g_assert_cmphex(qmlx5_cmd(d, in, 32, out, sizeof(out)), ==, 0);
+    rqpn = qmlx5_be32(out + 8);
+
+    h = migrate(h, DEVICE);
+    qmlx5_moved(d, h);
+    qmlx5_post_rdma(qp, QMLX5_OP_WRITE, all, d->vectors, 8, all,
+                    d->vectors + 8);
+    qmlx5_cq_none(qp->a.scq);
+    memset(in, 0, sizeof(in));
+    flow_cmd(d, 0x938, in, 64, table);             /* the entry ends */
+    for (int i = 0; i < 20; i++) {
+        qmlx5_clock(d, 100 * 1000 * 1000);
+    }
+    qmlx5_cq_expect(qp->a.scq, QMLX5_CQE_REQ);
+    memset(in, 0, sizeof(in));
+    qmlx5_cmd_head(in, 0xa03, 0x2c);
+    stl_be_p(in + 8, rqpn);
+    g_assert_cmphex(qmlx5_cmd(d, in, 16, out, sizeof(out)), ==, 0);
+    qmlx5_stop(d);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -261,5 +380,7 @@ int main(int argc, char **argv)
     qtest_add_func("/mlx5/migrate/faults", test_faults);
     qtest_add_func("/mlx5/migrate/untold-faults", test_untold_faults);
     qtest_add_func("/mlx5/migrate/timers", test_timers);
+    qtest_add_func("/mlx5/migrate/paced", test_paced);
+    qtest_add_func("/mlx5/migrate/steering", test_steering);
     return g_test_run();
 }

@@ -12,6 +12,7 @@
 
 enum {
     CREATE_UCTX = 0xa04,
+    DCI = 5,
     OPT_SRQN = 1 << 18,
     OPT_CQN_RCV = 1 << 19,
 };
@@ -194,7 +195,7 @@ static void test_user_qp(void)
         g_assert_cmphex(cq_by(d, uid[i], like->a.scq, uar[i],
                               d->comp_eq->eqn, &cqn[i]), ==, 0);
     }
-    for (int wrong = 0; wrong < 6; wrong++) {
+    for (int wrong = 0; wrong < 7; wrong++) {
         uint8_t *qpc = MLX5_ADDR(in, create_qp_in, qpc);
         uint32_t len;
 
@@ -204,12 +205,15 @@ static void test_user_qp(void)
         MLX5_SET(qpc, qpc, uar_page, uar[wrong == 1]);
         MLX5_SET(qpc, qpc, cqn_snd, cqn[wrong == 2]);
         MLX5_SET(qpc, qpc, cqn_rcv, cqn[wrong == 3]);
-        if (wrong == 4) {
+        if (wrong == 4 || wrong == 6) {
             MLX5_SET(qpc, qpc, rq_type, 1);
             MLX5_SET(qpc, qpc, srqn_rmpn_xrqn, kernel_srq->srqn);
         }
+        if (wrong == 6) {         /* not wrong: it receives nothing */
+            MLX5_SET(qpc, qpc, st, DCI);
+        }
         g_assert_cmphex(by(d, uid[0], in, len, &qpn), ==,
-                        wrong == 5 ? 0 : QMLX5_BAD_RES);
+                        wrong >= 5 ? 0 : QMLX5_BAD_RES);
     }
     /* The kernel may name anything. */
     stw_be_p(in + 2, 0);
