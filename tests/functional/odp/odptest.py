@@ -68,7 +68,7 @@ LONGEST = 150
 #: or disk that $1 names from the second to the first. Prints the MD5 of what
 #: was received and of what was sent.
 NET = """
-ip() { /usr/bin/ip "$@"; }  # the shell has one of its own
+ip() { command /usr/bin/ip "$@"; }  # not the shell's own
 for i in $(seq 100); do
     [ $(grep -l 52:54:00 /sys/class/net/*/address | wc -l) = 2 ] && break
     sleep 0.1
@@ -81,18 +81,25 @@ for i in 1 2; do
     ip -n n$i link set $dev up
 done
 cat >/tmp/net.py <<'EOF'
-import hashlib, socket, sys
+import hashlib, socket, sys, time
 if len(sys.argv) == 1:
     listen = socket.create_server(('10.9.0.1', 4000))
     print('ready', file=sys.stderr, flush=True)
     data = listen.accept()[0].makefile('rb').read()
 else:
     data = open(sys.argv[1], 'rb').read()
-    socket.create_connection(('10.9.0.1', 4000)).sendall(data)
+    for i in range(20):     # the link comes up
+        try:
+            link = socket.create_connection(('10.9.0.1', 4000))
+            break
+        except OSError:
+            time.sleep(1)
+    link.sendall(data)
+    link.close()
 print(hashlib.md5(data).hexdigest(), flush=True)
 EOF
 ip netns exec n1 timeout 120 python3 /tmp/net.py 2>/tmp/ready &
-for i in $(seq 100); do grep -q ready /tmp/ready && break; sleep 0.1; done
+for i in $(seq 100); do grep -qs ready /tmp/ready && break; sleep 0.1; done
 ip netns exec n2 python3 /tmp/net.py $1
 wait
 ip netns del n1
