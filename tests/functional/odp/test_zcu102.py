@@ -169,4 +169,9 @@ class StockZcu102(CardAndNet, unittest.TestCase):
     kernel_name = 'stock'
 
 
+if odptest.LONG:
+    class StableZcu102(CardAndNet, unittest.TestCase):
+        kernel_name = 'stable'
+
+
 odptest.main(__name__)
