@@ -47,6 +47,24 @@ EOF
 python3 /tmp/pri.py
 '''
 
+# A DMA by hand to where nothing is mapped.
+STALL = BIND + '''cat >/tmp/stall.py <<'EOF'
+import mmap, os, time
+fd = os.open('/sys/bus/pci/devices/0000:00:04.0/resource0', os.O_RDWR)
+regs = memoryview(mmap.mmap(fd, 0x10000)).cast('I')
+for reg, val in (0x0c, 0), (0x10, 0x12345000), (0x14, 0), (0x18, 8), (0x8, 1):
+    regs[reg // 4] = val
+for i in range(100):
+    if regs[0xa0 // 4]:
+        break
+    time.sleep(0.01)
+print('stalls', regs[0xa0 // 4], flush=True)
+regs[0x1000 // 4] = 1 << 31     # given up, unless it has been answered
+print('status', regs[0x1c // 4] & 3)
+EOF
+python3 /tmp/stall.py
+'''
+
 # Debian's perf counts while the disk is read.
 PERF = '''set -e
 cat >/tmp/read.py <<'EOF'
@@ -87,7 +105,9 @@ def make_disk():
 class SmmuV3:
     iommu = 'smmuv3'
     packages = ('linux-perf',)
-    allow_log = r'unexpected PRI request|uio_pci_generic|sid 0x.*group'
+    allow_log = (r'unexpected PRI request|uio_pci_generic|sid 0x.*group'
+                 r'|event: F_TRANSLATION client: 0000:00:04.0|event 0x10 rec'
+                 r'|arm-smmu-v3 [^ ]+ (.*unpriv data read|\s*0x0)')
 
     @classmethod
     def setUpClass(cls):
@@ -139,6 +159,15 @@ class SmmuV3:
         """Denied: a failure, once, and the kernel says so."""
         self.assertIn('responses 1 group 7 code 2', self.sh(PRI))
         self.assertIn('unexpected PRI request', self.sh('dmesg'))
+
+    def test_stall(self):
+        """The kernel knows, by device tree or DSDT, that the function can
+        stall. One without CONFIG_IOMMU_IOPF, as Debian's are, then has
+        nobody who answers: the function gives its transaction up."""
+        out = self.sh(STALL)
+        self.assertIn('stalls 1', out)
+        self.assertIn('status 2', out)
+        self.assertIn('event 0x10 received', self.sh('dmesg'))
 
     def test_perf(self):
         path = self.smmu()
