@@ -152,6 +152,7 @@ class StallModule:
     turns = 2000 if odptest.LONG else 100
     #: The kernel's own interrupt handler writes RESUME: a stall more a fault.
     resumes = False
+    stalls = ()
 
     @classmethod
     def setUpClass(cls):
@@ -235,7 +236,7 @@ class StallModule:
     def test_verbs_count(self):
         """RDMA on absent pages: each faults once. One request at a time: the
         HCA's stalls are the SMMU's are the handler's calls."""
-        moved = self.verbs('count', '--kib', 512)
+        moved = self.verbs('count', '--kib', 512, *self.stalls)
         self.assertEqual(moved['smmu-held'], 0)
         self.assertEqual(moved['refused'], 0)
         self.assertEqual(moved['smmu-retries'], moved['smmu-stalls'])
@@ -246,7 +247,8 @@ class StallModule:
         thp = '/sys/kernel/mm/transparent_hugepage/enabled'
         self.sh(f'echo madvise >{thp}')
         try:
-            moved = self.verbs('count', '--kib', 8192, '--huge')
+            moved = self.verbs('count', '--kib', 8192, '--huge',
+                               *self.stalls)
         finally:
             self.sh(f'echo never >{thp}')
         self.assertGreater(moved['large'], 10)

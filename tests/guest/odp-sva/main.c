@@ -68,6 +68,7 @@ static void usage(void)
            "  --iters N, --threads N, --seed N, --kib N\n"
            "  --disturb      fork, reclaim and collapse under traffic\n"
            "  --huge         2 MiB pages\n"
+           "  --stalls N     count: a fault stalls N times until it is served\n"
            "  --release FILE pending: ends when this file is there\nMODE:\n");
     for (unsigned i = 0; i < ARRAY_SIZE(modes); i++) {
         printf("  %-10s %s\n", modes[i].name, modes[i].help);
@@ -87,11 +88,12 @@ int main(int argc, char **argv)
         { "kib", required_argument, NULL, 'k' },
         { "disturb", no_argument, NULL, 'D' },
         { "huge", no_argument, NULL, 'H' },
+        { "stalls", required_argument, NULL, 'S' },
         { "release", required_argument, NULL, 'r' },
         { 0 }
     };
     struct options opt = { .iters = 200, .threads = 1, .seed = 1,
-                           .kib = 1024 };
+                           .kib = 1024, .stalls = 1 };
     unsigned portals = 0;
     int c;
 
@@ -127,6 +129,9 @@ int main(int argc, char **argv)
             break;
         case 'H':
             opt.huge = true;
+            break;
+        case 'S':
+            opt.stalls = strtoul(optarg, NULL, 0);
             break;
         case 'r':
             opt.release = optarg;

@@ -14,6 +14,7 @@ struct options {
     unsigned iters;
     unsigned threads;
     unsigned kib;               /* sizes of buffers */
+    unsigned stalls;            /* that one fault causes */
     uint64_t seed;
     bool disturb;
     bool huge;
