@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-# odp: minutes=9 long
+# odp: minutes=9
 """rdma-core's own test suite on the HCA, in the newest stock kernel.
 
 tests/pyverbs-expected.txt says which of its tests do not pass, and why. A
