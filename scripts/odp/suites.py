@@ -309,6 +309,21 @@ def clean_root():
     return results
 
 
+def verdicts(suite, proc, good, bad, note, said):
+    """Results of a script that prints `good` or `bad`, two blanks, a name.
+    note: of each bad one; said: what is told when it failed without any."""
+    results = []
+    for line in proc.stdout.splitlines():
+        word, _, name = line.partition('  ')
+        if word == good:
+            results.append(Result(f'{suite} {name}', 'pass', ''))
+        elif word == bad:
+            results.append(Result(f'{suite} {name}', 'fail', note))
+    if proc.returncode and not any(r.outcome == 'fail' for r in results):
+        results.append(Result(suite, 'fail', said[-4000:]))
+    return results
+
+
 def mutants():
     """tests/mutants/run: each bug, built into the model, is noticed."""
     build = Build('aarch64', 'minimal')
@@ -318,17 +333,8 @@ def mutants():
                                                        **build.env()),
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)
-    results = []
-    for line in proc.stdout.splitlines():
-        word, _, name = line.partition('  ')
-        if word in ('caught', 'ALIVE'):
-            results.append(Result(f'mutant {name}',
-                                  'pass' if word == 'caught' else 'fail',
-                                  '' if word == 'caught' else
-                                  'the tests do not notice this bug'))
-    if proc.returncode and not any(r.outcome == 'fail' for r in results):
-        results.append(Result('mutants', 'fail', proc.stdout[-4000:]))
-    return results
+    return verdicts('mutant', proc, 'caught', 'ALIVE',
+                    'the tests do not notice this bug', proc.stdout)
 
 
 def coverage():
@@ -338,16 +344,7 @@ def coverage():
                            build.dir], cwd=TOP, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE)
-    results = []
-    for line in proc.stdout.splitlines():
-        word, _, name = line.partition('  ')
-        if word in ('ok', 'LOW'):
-            results.append(Result(f'coverage {name}',
-                                  'pass' if word == 'ok' else 'fail',
-                                  '' if word == 'ok' else proc.stdout))
-    if proc.returncode and not any(r.outcome == 'fail' for r in results):
-        results.append(Result('coverage', 'fail', proc.stderr[-4000:]))
-    return results
+    return verdicts('coverage', proc, 'ok', 'LOW', proc.stdout, proc.stderr)
 
 
 SUITES = {

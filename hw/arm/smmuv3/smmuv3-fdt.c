@@ -112,21 +112,28 @@ static void add_bridge(FdtWalk *w, PCIDevice *d, const char *node)
     add_nodes(&below, pci_bridge_get_sec_bus(PCI_BRIDGE(d)));
 }
 
+/* Whether @d is one to tell of: it, or (@below) one below it can stall. */
+static bool is_told(PCIDevice *d, bool *below)
+{
+    *below = false;
+    if (object_dynamic_cast(OBJECT(d), TYPE_PCI_BRIDGE)) {
+        pci_for_each_device_under_bus(pci_bridge_get_sec_bus(PCI_BRIDGE(d)),
+                                      any_can_stall, below);
+    }
+    return *below || can_stall(d);
+}
+
 static void add_nodes(FdtWalk *w, PCIBus *bus)
 {
     for (int devfn = 0; devfn < PCI_DEVFN_MAX; devfn++) {
         PCIDevice *d = bus->devices[devfn];
         g_autofree char *node = NULL;
-        bool below = false;
+        bool below;
 
         if (!d) {
             continue;
         }
-        if (object_dynamic_cast(OBJECT(d), TYPE_PCI_BRIDGE)) {
-            pci_for_each_device_under_bus(
-                pci_bridge_get_sec_bus(PCI_BRIDGE(d)), any_can_stall, &below);
-        }
-        if (!below && !can_stall(d)) {
+        if (!is_told(d, &below)) {
             continue;
         }
         node = g_strdup_printf("%s/pci@%x,%x", w->parent, PCI_SLOT(devfn),
@@ -183,17 +190,13 @@ static void add_dsds(Aml *scope, PCIBus *bus)
 {
     for (int devfn = 0; devfn < PCI_DEVFN_MAX; devfn++) {
         PCIDevice *d = bus->devices[devfn];
-        bool below = false;
+        bool below;
         Aml *at;
 
         if (!d || DEVICE(d)->hotplugged) {
             continue;
         }
-        if (object_dynamic_cast(OBJECT(d), TYPE_PCI_BRIDGE)) {
-            pci_for_each_device_under_bus(
-                pci_bridge_get_sec_bus(PCI_BRIDGE(d)), any_can_stall, &below);
-        }
-        if (!below && !can_stall(d)) {
+        if (!is_told(d, &below)) {
             continue;
         }
         at = aml_scope("S%.02X", devfn);

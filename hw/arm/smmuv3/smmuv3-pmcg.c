@@ -288,8 +288,7 @@ static uint64_t pmcg_read(void *opaque, hwaddr offset, unsigned size)
     uint64_t v;
 
     qemu_mutex_lock(&p->s->mutex);
-    cycles_pass(p);
-    cycles_arm(p);
+    cycles_pass(p);               /* the next overflow stays when it was */
     v = read32(p, offset);
     if (size == 8) {
         v |= (uint64_t)read32(p, offset + 4) << 32;

@@ -62,6 +62,8 @@ bool mlx5_table_add(Mlx5Table *t, Mlx5Obj *o);
 /* Puts @o at o->id. false: out of range or taken. */
 bool mlx5_table_add_at(Mlx5Table *t, Mlx5Obj *o);
 void mlx5_table_del(Mlx5Table *t, Mlx5Obj *o);
+/* Frees all objects, which hold nothing but their own memory (g_malloc). */
+void mlx5_table_free_all(Mlx5Table *t);
 /* After load: slots from the list. false: an id is bad or double. */
 bool mlx5_table_post_load(Mlx5Table *t);
 

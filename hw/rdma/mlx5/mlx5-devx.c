@@ -225,10 +225,7 @@ void mlx5_devx_destroy_all(Mlx5Hca *h)
     while ((o = QTAILQ_FIRST(&h->umems.all))) {
         umem_free(h, (Mlx5Umem *)o);
     }
-    while ((o = QTAILQ_FIRST(&h->uctxs.all))) {
-        mlx5_table_del(&h->uctxs, o);
-        g_free(o);
-    }
+    mlx5_table_free_all(&h->uctxs);
 }
 
 void mlx5_devx_fini(Mlx5Hca *h)

@@ -720,23 +720,13 @@ void mlx5_flow_init(Mlx5Hca *h)
     mlx5_table_init(&h->fcs, 1, MLX5_MAX_FLOW_COUNTERS);
 }
 
-static void flow_free_all(Mlx5Table *t)
-{
-    Mlx5Obj *o;
-
-    while ((o = QTAILQ_FIRST(&t->all))) {
-        mlx5_table_del(t, o);
-        g_free(o);
-    }
-}
-
 void mlx5_flow_destroy_all(Mlx5Hca *h)
 {
     memset(h->flow_root, 0, sizeof(h->flow_root));
-    flow_free_all(&h->ftes);
-    flow_free_all(&h->fgs);
-    flow_free_all(&h->fts);
-    flow_free_all(&h->fcs);
+    mlx5_table_free_all(&h->ftes);
+    mlx5_table_free_all(&h->fgs);
+    mlx5_table_free_all(&h->fts);
+    mlx5_table_free_all(&h->fcs);
 }
 
 void mlx5_flow_fini(Mlx5Hca *h)

@@ -275,20 +275,10 @@ void mlx5_gobj_init(Mlx5Hca *h)
     mlx5_table_init(&h->av_maps, 1, MLX5_MAX_AV_MAPS);
 }
 
-static void gobj_free_all(Mlx5Hca *h, Mlx5Table *t)
-{
-    Mlx5Obj *o;
-
-    while ((o = QTAILQ_FIRST(&t->all))) {
-        mlx5_table_del(t, o);
-        g_free(o);
-    }
-}
-
 void mlx5_gobj_destroy_all(Mlx5Hca *h)
 {
-    gobj_free_all(h, &h->rqpns);
-    gobj_free_all(h, &h->av_maps);
+    mlx5_table_free_all(&h->rqpns);
+    mlx5_table_free_all(&h->av_maps);
 }
 
 void mlx5_gobj_fini(Mlx5Hca *h)

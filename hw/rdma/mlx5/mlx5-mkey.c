@@ -70,18 +70,23 @@ static bool mlx5_mkey_is_null(uint32_t key)
     return key == MLX5_NULL_KEY || key == MLX5_DUMP_FILL_KEY;
 }
 
+static const Mlx5Bsf *mlx5_mkey_own_bsf(const Mlx5Mkey *mk)
+{
+    return mk->sig && mk->sig->enabled ? &mk->sig->bsf : NULL;
+}
+
 const Mlx5Bsf *mlx5_mkey_bsf(Mlx5Hca *h, uint32_t key)
 {
     const Mlx5Mkey *mk = h->mk->nsigs ? mlx5_mkey_find(h, key) : NULL;
 
-    return mk && mk->sig && mk->sig->enabled ? &mk->sig->bsf : NULL;
+    return mk ? mlx5_mkey_own_bsf(mk) : NULL;
 }
 
 bool mlx5_mkey_check(Mlx5Hca *h, const Mlx5MkeyReq *req)
 {
     const Mlx5Mkey *mk = mlx5_mkey_find(h, req->key);
-    const Mlx5Bsf *bsf = mlx5_mkey_bsf(h, req->key);
     uint64_t va = req->va, len = req->len;
+    const Mlx5Bsf *bsf;
 
     if (mlx5_mkey_is_null(req->key)) {
         return true;
@@ -90,6 +95,7 @@ bool mlx5_mkey_check(Mlx5Hca *h, const Mlx5MkeyReq *req)
         (mk->qpn != MLX5_MKEY_ANY_QPN && mk->qpn != req->qpn)) {
         return false;
     }
+    bsf = mlx5_mkey_own_bsf(mk);
     if (bsf) {
         /* The peer names bytes of the wire. */
         const Mlx5SigFormat *wire = &bsf->domain[MLX5_SIG_WIRE];

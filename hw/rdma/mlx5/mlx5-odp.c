@@ -380,36 +380,44 @@ const Mlx5CmdDesc mlx5_odp_cmds[] = {
 /* Life */
 
 /* Counters that a user reads with qom-get. */
+static const struct {
+    const char *name;
+    size_t at;                    /* in Mlx5OdpStats */
+    size_t size;
+} odp_counters[] = {
+#define ODP_COUNTER(_name, _field) \
+    { _name, offsetof(Mlx5OdpStats, _field), \
+      sizeof_field(Mlx5OdpStats, _field) }
+    ODP_COUNTER("odp-operations", operations),
+    ODP_COUNTER("odp-faults", faults),
+    ODP_COUNTER("odp-joined", joined),
+    ODP_COUNTER("odp-resumed", resumed),
+    ODP_COUNTER("odp-failed", failed),
+    ODP_COUNTER("odp-pending", pending),
+    ODP_COUNTER("odp-max-pending", max_pending),
+#undef ODP_COUNTER
+};
+
 static void mlx5_odp_add_properties(Mlx5Hca *h)
 {
-    Mlx5OdpStats *st = &h->odp->stats;
-    Object *o = OBJECT(h->dev);
+    for (unsigned i = 0; i < ARRAY_SIZE(odp_counters); i++) {
+        const char *name = odp_counters[i].name;
+        void *p = (uint8_t *)&h->odp->stats + odp_counters[i].at;
 
-    object_property_add_uint64_ptr(o, "odp-operations", &st->operations,
-                                   OBJ_PROP_FLAG_READ);
-    object_property_add_uint64_ptr(o, "odp-faults", &st->faults,
-                                   OBJ_PROP_FLAG_READ);
-    object_property_add_uint64_ptr(o, "odp-joined", &st->joined,
-                                   OBJ_PROP_FLAG_READ);
-    object_property_add_uint64_ptr(o, "odp-resumed", &st->resumed,
-                                   OBJ_PROP_FLAG_READ);
-    object_property_add_uint64_ptr(o, "odp-failed", &st->failed,
-                                   OBJ_PROP_FLAG_READ);
-    object_property_add_uint32_ptr(o, "odp-pending", &st->pending,
-                                   OBJ_PROP_FLAG_READ);
-    object_property_add_uint32_ptr(o, "odp-max-pending", &st->max_pending,
-                                   OBJ_PROP_FLAG_READ);
+        if (odp_counters[i].size == 8) {
+            object_property_add_uint64_ptr(OBJECT(h->dev), name, p,
+                                           OBJ_PROP_FLAG_READ);
+        } else {
+            object_property_add_uint32_ptr(OBJECT(h->dev), name, p,
+                                           OBJ_PROP_FLAG_READ);
+        }
+    }
 }
 
 static void mlx5_odp_del_properties(Mlx5Hca *h)
 {
-    static const char *const names[] = {
-        "odp-operations", "odp-faults", "odp-joined", "odp-resumed",
-        "odp-failed", "odp-pending", "odp-max-pending",
-    };
-
-    for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
-        object_property_del(OBJECT(h->dev), names[i]);
+    for (unsigned i = 0; i < ARRAY_SIZE(odp_counters); i++) {
+        object_property_del(OBJECT(h->dev), odp_counters[i].name);
     }
 }
 

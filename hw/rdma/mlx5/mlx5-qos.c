@@ -407,20 +407,10 @@ void mlx5_qos_init(Mlx5Hca *h)
     mlx5_table_init(&h->rates, 1, MLX5_RATE_TABLE_SIZE - 1);
 }
 
-static void qos_free_all(Mlx5Table *t)
-{
-    Mlx5Obj *o;
-
-    while ((o = QTAILQ_FIRST(&t->all))) {
-        mlx5_table_del(t, o);
-        g_free(o);
-    }
-}
-
 void mlx5_qos_destroy_all(Mlx5Hca *h)
 {
-    qos_free_all(&h->sched_elems);
-    qos_free_all(&h->rates);
+    mlx5_table_free_all(&h->sched_elems);
+    mlx5_table_free_all(&h->rates);
 }
 
 void mlx5_qos_fini(Mlx5Hca *h)

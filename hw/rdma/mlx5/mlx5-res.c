@@ -17,16 +17,6 @@ enum {
     SYND_RES_IN_USE,
 };
 
-static void res_free_all(Mlx5Table *t)
-{
-    Mlx5Obj *o;
-
-    while ((o = QTAILQ_FIRST(&t->all))) {
-        mlx5_table_del(t, o);
-        g_free(o);
-    }
-}
-
 static enum Mlx5CmdStatus res_alloc(Mlx5Hca *h, Mlx5Cmd *c, Mlx5Table *t,
                                     const char *kind, uint32_t *id)
 {
@@ -314,11 +304,11 @@ void mlx5_res_init(Mlx5Hca *h)
 
 void mlx5_res_destroy_all(Mlx5Hca *h)
 {
-    res_free_all(&h->q_counters);
-    res_free_all(&h->tds);
-    res_free_all(&h->xrcds);
-    res_free_all(&h->uars);
-    res_free_all(&h->pds);
+    mlx5_table_free_all(&h->q_counters);
+    mlx5_table_free_all(&h->tds);
+    mlx5_table_free_all(&h->xrcds);
+    mlx5_table_free_all(&h->uars);
+    mlx5_table_free_all(&h->pds);
 }
 
 void mlx5_res_fini(Mlx5Hca *h)

@@ -92,6 +92,16 @@ void mlx5_table_del(Mlx5Table *t, Mlx5Obj *o)
     }
 }
 
+void mlx5_table_free_all(Mlx5Table *t)
+{
+    Mlx5Obj *o;
+
+    while ((o = QTAILQ_FIRST(&t->all))) {
+        mlx5_table_del(t, o);
+        g_free(o);
+    }
+}
+
 bool mlx5_table_post_load(Mlx5Table *t)
 {
     uint32_t top = 0, count = 0;

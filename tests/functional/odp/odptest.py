@@ -60,7 +60,6 @@ REPORT = re.compile(r'cut here|Unable to handle|kernel BUG at|Internal error'
                     r'|general protection|BUG: ')
 REPORT_END = re.compile(r'end trace')
 LONGEST = 150
-LONGEST = 150
 
 
 #: Shell script: waits for two network cards with the MAC addresses
@@ -245,6 +244,17 @@ class TestGuest(machine.Guest):
         if status:
             raise AssertionError(f'status {status} from: {script}\n{text}')
         return text
+
+    def wait_out(self, text, program, seconds):
+        """/tmp/out, when it has text or the program's complaint."""
+        deadline = time.monotonic() + seconds
+        while True:
+            out = self.sh('cat /tmp/out')
+            if text in out or f'{program}:' in out:
+                return out
+            if time.monotonic() >= deadline:
+                raise AssertionError(f'no "{text}" in {seconds} s: {out}')
+            time.sleep(0.5)
 
     def bad_log_lines(self, allow=None, flaws=()):
         """Lines of the kernel's log, since the last call, that no test

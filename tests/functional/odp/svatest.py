@@ -7,7 +7,6 @@ nobody registered."""
 import dataclasses
 import re
 import tempfile
-import time
 from pathlib import Path
 
 import odptest
@@ -242,14 +241,8 @@ class Moved:
     hca = 1
     PENDING = 64
 
-    def wait_out(self, text, seconds=240):
-        deadline = time.monotonic() + seconds
-        while True:
-            out = self.sh('cat /tmp/out')
-            if text in out or 'odp-sva:' in out:
-                return out
-            self.assertLess(time.monotonic(), deadline, out)
-            time.sleep(0.5)
+    def wait_out(self, text):
+        return self.guest.wait_out(text, 'odp-sva', 240)
 
     def test_snapshot(self):
         first = self.guest

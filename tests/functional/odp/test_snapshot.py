@@ -6,7 +6,6 @@ operations complete, bytes right, each atomic once."""
 
 import dataclasses
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
@@ -17,15 +16,6 @@ PENDING = 64
 
 
 class Snapshot(unittest.TestCase):
-    def wait_for(self, guest, text, seconds=120):
-        deadline = time.monotonic() + seconds
-        while True:
-            out = guest.sh('cat /tmp/out')
-            if text in out or 'odp-stress:' in out:
-                return out
-            self.assertLess(time.monotonic(), deadline, out)
-            time.sleep(0.5)
-
     def check(self, iommu):
         if not odptest.has_device('mlx5-hca'):
             self.skipTest('this QEMU has no mlx5-hca')
@@ -39,7 +29,7 @@ class Snapshot(unittest.TestCase):
                          f'--pending {PENDING} --release /tmp/go '
                          '>/tmp/out 2>&1 </dev/null &')
                 self.assertIn(f'holding {PENDING}',
-                              self.wait_for(first, 'holding'))
+                              first.wait_out('holding', 'odp-stress', 120))
                 first.save(state)
                 config = first.config
             finally:
@@ -52,7 +42,7 @@ class Snapshot(unittest.TestCase):
                 second.go_on()
                 self.assertNotIn('released', second.sh('cat /tmp/out'))
                 second.sh('touch /tmp/go')
-                out = self.wait_for(second, 'odp-stress pending:')
+                out = second.wait_out('odp-stress pending:', 'odp-stress', 120)
                 self.assertIn(f'released: {PENDING} operations completed, '
                               '0 wrong', out)
                 self.assertIn('odp-stress pending: ok', out)

@@ -345,21 +345,12 @@ static void test_destroy(void)
 static uint8_t comp_create(QMlx5 *d, uint8_t format, uint8_t layout,
                            uint8_t log_size, QMlx5Cq **out)
 {
-    QMlx5Cq *cq = g_new0(QMlx5Cq, 1);
-    uint64_t bytes = 64ull << log_size;
-    g_autofree uint8_t *in = g_malloc0(4096 + bytes / 512 + 8);
+    g_autofree uint8_t *in = NULL;
+    uint32_t len;
+    QMlx5Cq *cq = qmlx5_cq_prepare(d, log_size, &in, &len);
     uint8_t *cqc = MLX5_ADDR(in, create_cq_in, cq_context);
     uint8_t reply[16] = { }, st;
-    uint32_t len;
 
-    g_ptr_array_add(d->objs, cq);
-    cq->d = d;
-    cq->uar = d->uar;
-    cq->log_size = log_size;
-    cq->buf = qmlx5_alloc(d->host, bytes);
-    cq->dbr = qmlx5_dbr_new(d);
-    qtest_memset(d->qts, cq->buf, 0xf1, bytes);
-    len = qmlx5_cq_in(cq, in, d->comp_eq->eqn);
     MLX5_SET(cqc, cqc, cqe_comp_en, 1);
     MLX5_SET(cqc, cqc, mini_cqe_res_format, format);
     MLX5_SET(cqc, cqc, cqe_compression_layout, layout);

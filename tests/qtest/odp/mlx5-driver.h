@@ -385,6 +385,9 @@ void qmlx5_eq_update(QMlx5Eq *eq, bool arm);
 uint8_t qmlx5_eq_destroy(QMlx5Eq *eq);
 
 QMlx5Cq *qmlx5_cq_new(QMlx5 *d, uint8_t log_size);
+/* One that is not created yet: the command for it, *@len bytes (g_free). */
+QMlx5Cq *qmlx5_cq_prepare(QMlx5 *d, uint8_t log_size, uint8_t **in,
+                          uint32_t *len);
 uint32_t qmlx5_cq_in(QMlx5Cq *cq, uint8_t *in, uint32_t eqn);
 bool qmlx5_cq_peek(QMlx5Cq *cq, uint8_t cqe[64]);
 bool qmlx5_cq_poll(QMlx5Cq *cq, uint8_t cqe[64]);

@@ -180,12 +180,11 @@ uint32_t qmlx5_cq_in(QMlx5Cq *cq, uint8_t *in, uint32_t eqn)
                      64ull << cq->log_size);
 }
 
-QMlx5Cq *qmlx5_cq_new(QMlx5 *d, uint8_t log_size)
+QMlx5Cq *qmlx5_cq_prepare(QMlx5 *d, uint8_t log_size, uint8_t **in,
+                          uint32_t *len)
 {
     QMlx5Cq *cq = g_new0(QMlx5Cq, 1);
     uint64_t bytes = 64ull << log_size;
-    g_autofree uint8_t *in = g_malloc0(4096 + bytes / 512 + 8);
-    uint32_t len;
 
     g_ptr_array_add(d->objs, cq);
     cq->d = d;
@@ -195,7 +194,17 @@ QMlx5Cq *qmlx5_cq_new(QMlx5 *d, uint8_t log_size)
     cq->dbr = qmlx5_dbr_new(d);
     /* Invalid opcode, software's owner bit. */
     qtest_memset(d->qts, cq->buf, 0xf1, bytes);
-    len = qmlx5_cq_in(cq, in, d->comp_eq->eqn);
+    *in = g_malloc0(4096 + bytes / 512 + 8);
+    *len = qmlx5_cq_in(cq, *in, d->comp_eq->eqn);
+    return cq;
+}
+
+QMlx5Cq *qmlx5_cq_new(QMlx5 *d, uint8_t log_size)
+{
+    g_autofree uint8_t *in = NULL;
+    uint32_t len;
+    QMlx5Cq *cq = qmlx5_cq_prepare(d, log_size, &in, &len);
+
     g_assert_cmphex(create(d, in, len, &cq->cqn), ==, 0);
     return cq;
 }
