@@ -6,11 +6,13 @@
  * 0x800 on in registers of 256 bytes, of which the first 8 bytes ring.
  *
  * BlueFlame: a driver may write the WQE itself into the register, in pieces
- * of 64 bytes, whose first 8 ring as ever. Whether more follow cannot be
- * known when these come. So a doorbell is served at once, until more have
- * followed one of that queue; from then on its doorbells wait for the WQE,
- * which is then not read from memory, for a moment or until the CPU goes on
- * with another one.
+ * of 64 bytes, whose first 8 ring as ever. It is in memory, too, and that is
+ * where a queue pair's is read from: nothing is gained by waiting for bytes
+ * that come one store at a time. Only Linux's test of write combining, which
+ * posts NOPs to a queue of CREATE_SQ, looks which of the two was executed.
+ * Such a queue's doorbell is served at once, until more have followed one;
+ * from then on its doorbells wait for the WQE, for a moment or until the CPU
+ * goes on with another one.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -83,11 +85,15 @@ static void mlx5_bf_begin(Mlx5Hca *h, uint32_t uar, uint32_t off,
     Mlx5QpState *s = h->qp;
 
     mlx5_bf_flush(h);
+    if (!qp || qp->st != MLX5_ST_SQ) {
+        mlx5_uar_sq(h, uar, qpn_ds);
+        return;
+    }
     s->bf_uar = uar;
     s->bf_off = off;
     s->bf_len = 8;
     memcpy(s->bf_bytes, bytes, 8);
-    if (qp && qp->bf_mode && qp->uar_page == uar &&
+    if (qp->bf_mode && qp->uar_page == uar &&
         (qpn_ds & 0x3f) * MLX5_WQE_DS <= sizeof(s->bf_bytes)) {
         s->bf_wait = true;
         timer_mod_ns(s->bf_timer, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) +

@@ -150,7 +150,7 @@ typedef struct Mlx5QpState {
     GPtrArray *free_ops;          /* a few spare Mlx5Op */
     uint32_t qp0, qp1;            /* QPNs of the special queue pairs, or 0 */
     uint32_t half_uar, half;      /* first half of a split CQ doorbell */
-    /* A BlueFlame register that is being written: */
+    /* A BlueFlame register that is being written, for a queue of CREATE_SQ: */
     uint32_t bf_uar, bf_off;      /* which */
     uint32_t bf_len;              /* bytes so far; 0: none is */
     bool bf_wait;                 /* the doorbell waits for the rest */
