@@ -13,7 +13,8 @@
 
 #include "sva.h"
 
-enum { PAGE = 4096, LARGE = 2 << 20, LINKS = 8, TOUCHES = 64, ROUNDS = 40 };
+enum { PAGE = 4096, LARGE = 2 << 20, LINKS = 8, TOUCHES = 64, ROUNDS = 40,
+       TOUCH_ROUNDS = 200 };
 
 enum how { PINNED, SVA, ODP, HOWS };
 static const char *const how_name[HOWS] = { "pinned", "sva", "odp" };
@@ -122,7 +123,7 @@ static void first_touch(struct bench *b, enum how how, size_t step, unsigned n)
     size_t len = huge ? 16 * (size_t)LARGE : TOUCHES * PAGE;
     double first = 0, after = 0;
 
-    for (unsigned i = 0; i < ROUNDS; i++) {
+    for (unsigned i = 0; i < (huge ? ROUNDS : TOUCH_ROUNDS); i++) {
         struct target t = target_new(b, how, len, huge);
 
         first = best(first, touch(b, &t, step, n));
@@ -172,7 +173,7 @@ static void cpu_touch(void)
 {
     double us = 0;
 
-    for (unsigned i = 0; i < ROUNDS; i++) {
+    for (unsigned i = 0; i < TOUCH_ROUNDS; i++) {
         volatile uint8_t *mem = fresh(TOUCHES * PAGE);
         double start;
 
