@@ -30,7 +30,7 @@
 const Mlx5CapRow mlx5_cap_rows[] = {
     /* Device. */
     MLX5_CAP(cmd_hca_cap, hca_cap_2, 0, ALWAYS, FIXED, 1),
-    MLX5_CAP(cmd_hca_cap, vhca_id, 0, ALWAYS, FIXED, 1),
+    MLX5_CAP(cmd_hca_cap, vhca_id, 0, ALWAYS, FIXED, MLX5_MAX_FUNCTIONS),
     MLX5_CAP(cmd_hca_cap, force_teardown, 0, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap, driver_version, 0, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap, mcam_reg, 0, ALWAYS, FIXED, 1),
@@ -55,7 +55,8 @@ const Mlx5CapRow mlx5_cap_rows[] = {
     /* Port. */
     MLX5_CAP(cmd_hca_cap, port_type, 0, ALWAYS, FIXED, 0),
     MLX5_CAP(cmd_hca_cap, num_ports, 0, ALWAYS, FIXED, 1),
-    MLX5_CAP(cmd_hca_cap, native_port_num, 0, ALWAYS, FIXED, 1),
+    MLX5_CAP(cmd_hca_cap, native_port_num, 0, ALWAYS, FIXED,
+             MLX5_MAX_FUNCTIONS),
     MLX5_CAP(cmd_hca_cap, ib_virt, 0, ALWAYS, FIXED, 1),
     MLX5_CAP(cmd_hca_cap, gid_table_size, 0, ALWAYS, FIXED, 0),
     MLX5_CAP(cmd_hca_cap, pkey_table_size, 0, ALWAYS, SETTABLE, 0),

@@ -85,6 +85,13 @@ static void cap_uars_per_page(uint8_t *general)
              1u << MLX5_GET(general, cmd_hca_cap, log_uar_page_sz));
 }
 
+/* A function is one port of its card, of those that its slot holds. */
+static void cap_function(Mlx5Hca *h, uint8_t *general)
+{
+    MLX5_SET(general, cmd_hca_cap, vhca_id, h->function + 1);
+    MLX5_SET(general, cmd_hca_cap, native_port_num, h->function + 1);
+}
+
 void mlx5_caps_reset(Mlx5Hca *h)
 {
     struct Mlx5CapState *s = h->caps;
@@ -106,6 +113,8 @@ void mlx5_caps_reset(Mlx5Hca *h)
                    h->memic->bar_offset);
         memcpy(s->cur[i], s->max[i], CAP_BYTES);
     }
+    cap_function(h, s->max[cap_index(MLX5_CAP_GENERAL)]);
+    cap_function(h, s->cur[cap_index(MLX5_CAP_GENERAL)]);
     cap_uars_per_page(s->max[cap_index(MLX5_CAP_GENERAL)]);
     cap_uars_per_page(s->cur[cap_index(MLX5_CAP_GENERAL)]);
 }

@@ -41,6 +41,7 @@ enum {
     MLX5_LOG_MAX_UCTX       = 14, /* user contexts (DEVX) */
     MLX5_LOG_MAX_UMEM       = 16,
     MLX5_GID_TABLE_SIZE     = 8,
+    MLX5_MAX_FUNCTIONS      = 8,  /* HCAs in one slot: ports of one card */
     MLX5_PKEY_TABLE_SIZE    = 128,
     MLX5_CORE_CLOCK_KHZ     = 1000000, /* mlx5_timestamp() */
 };

@@ -15,6 +15,8 @@
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
 #include "qemu/units.h"
+#include "qapi/error.h"
+#include "qapi/visitor.h"
 #include "hw/qdev-core.h"
 #include "system/runstate.h"
 #include "mlx5-cmd.h"
@@ -69,6 +71,7 @@ enum {
     SYND_CMD_STATE,
     SYND_CMD_SHORT_IN,
     SYND_CMD_SHORT_OUT,
+    SYND_CMD_UID,
 };
 
 struct Mlx5CmdState {
@@ -84,10 +87,9 @@ static const Mlx5CmdDesc *const cmd_modules[] = {
     mlx5_hca_cmds, mlx5_caps_cmds, mlx5_reg_cmds, mlx5_vport_cmds,
     mlx5_mad_cmds, mlx5_res_cmds, mlx5_eq_cmds, mlx5_cq_cmds, mlx5_mkey_cmds,
     mlx5_odp_cmds, mlx5_qp_cmds, mlx5_srq_cmds, mlx5_memic_cmds,
-    mlx5_devx_cmds,
-    mlx5_dct_cmds,
-    mlx5_flow_cmds, mlx5_gobj_cmds, mlx5_mcast_cmds, mlx5_qos_cmds,
-    mlx5_sig_cmds, mlx5_sqobj_cmds,
+    mlx5_devx_cmds, mlx5_dct_cmds, mlx5_flow_cmds, mlx5_fte_cmds,
+    mlx5_gobj_cmds, mlx5_mcast_cmds, mlx5_qos_cmds, mlx5_sig_cmds,
+    mlx5_sqobj_cmds,
 };
 
 /* Reads the head of mailbox @addr, block @num, and checks that it is ours. */
@@ -205,6 +207,11 @@ static enum Mlx5CmdStatus cmd_dispatch(Mlx5Hca *h, Mlx5Cmd *c)
         mlx5_guest_error(h, "%s: %u bytes for output, needs %u", d->name,
                          c->out_len, d->out_min);
         return MLX5_CMD_BAD_OUTP_LEN;
+    }
+    if (c->uid && !mlx5_table_get(&h->uctxs, c->uid)) {
+        c->syndrome = SYND_CMD_UID;
+        mlx5_guest_error(h, "%s: no user context %u", d->name, c->uid);
+        return MLX5_CMD_BAD_RES;
     }
     return d->fn(h, c);
 }
@@ -354,6 +361,43 @@ static void cmd_vm_state(void *opaque, bool running, RunState state)
     }
 }
 
+/* The property "commands": what there is, and the least that each takes. */
+static void cmd_get_table(Object *obj, Visitor *v, const char *name,
+                          void *opaque, Error **errp)
+{
+    Mlx5Hca *h = opaque;
+
+    if (!visit_start_list(v, name, NULL, 0, errp)) {
+        return;
+    }
+    for (unsigned i = 0; i < CMD_OPCODES; i++) {
+        const Mlx5CmdDesc *d = h->cmd->op[i];
+        uint32_t opcode = i, in, out;
+        char *text, *when;
+
+        if (!d) {
+            continue;
+        }
+        in = d->in_min;
+        out = d->out_min;
+        text = (char *)d->name;
+        when = (char *)(d->flags & MLX5_CMDF_DISABLED ? "always" :
+                        d->flags & MLX5_CMDF_NOT_INIT ? "before-init" :
+                        d->flags & MLX5_CMDF_ANY_STATE ? "enabled" :
+                        "after-init");
+        visit_start_struct(v, NULL, NULL, 0, &error_abort);
+        visit_type_uint32(v, "opcode", &opcode, &error_abort);
+        visit_type_str(v, "name", &text, &error_abort);
+        visit_type_uint32(v, "input", &in, &error_abort);
+        visit_type_uint32(v, "output", &out, &error_abort);
+        visit_type_str(v, "when", &when, &error_abort);
+        visit_check_struct(v, &error_abort);
+        visit_end_struct(v, NULL);
+    }
+    visit_check_list(v, &error_abort);
+    visit_end_list(v, NULL);
+}
+
 void mlx5_cmd_init(Mlx5Hca *h)
 {
     struct Mlx5CmdState *s = g_new0(struct Mlx5CmdState, 1);
@@ -371,6 +415,8 @@ void mlx5_cmd_init(Mlx5Hca *h)
     }
     s->vmstate = qemu_add_vm_change_state_handler(cmd_vm_state, s);
     h->cmd = s;
+    object_property_add(OBJECT(h->dev), "commands", "Mlx5Commands",
+                        cmd_get_table, NULL, NULL, h);
 }
 
 void mlx5_cmd_reset(Mlx5Hca *h)
@@ -381,6 +427,7 @@ void mlx5_cmd_reset(Mlx5Hca *h)
 
 void mlx5_cmd_fini(Mlx5Hca *h)
 {
+    object_property_del(OBJECT(h->dev), "commands");
     qemu_del_vm_change_state_handler(h->cmd->vmstate);
     qemu_bh_delete(h->cmd->bh);
     g_free(h->cmd);

@@ -71,8 +71,8 @@ extern const Mlx5CmdDesc mlx5_hca_cmds[], mlx5_caps_cmds[], mlx5_reg_cmds[],
     mlx5_vport_cmds[], mlx5_mad_cmds[], mlx5_res_cmds[], mlx5_eq_cmds[],
     mlx5_cq_cmds[], mlx5_mkey_cmds[], mlx5_odp_cmds[], mlx5_qp_cmds[],
     mlx5_srq_cmds[], mlx5_memic_cmds[], mlx5_devx_cmds[],
-    mlx5_dct_cmds[], mlx5_flow_cmds[], mlx5_gobj_cmds[], mlx5_mcast_cmds[],
-    mlx5_qos_cmds[], mlx5_sig_cmds[], mlx5_sqobj_cmds[];
+    mlx5_dct_cmds[], mlx5_flow_cmds[], mlx5_fte_cmds[], mlx5_gobj_cmds[],
+    mlx5_mcast_cmds[], mlx5_qos_cmds[], mlx5_sig_cmds[], mlx5_sqobj_cmds[];
 
 void mlx5_cmd_init(Mlx5Hca *h);
 void mlx5_cmd_fini(Mlx5Hca *h);

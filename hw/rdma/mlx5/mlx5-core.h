@@ -45,19 +45,26 @@ typedef struct Mlx5Obj {
 } Mlx5Obj;
 
 typedef struct Mlx5Table {
+    const char *kind;             /* of object */
+    QLIST_ENTRY(Mlx5Table) on_hca;
     uint32_t first;               /* lowest number to give out */
     uint32_t limit;               /* one past the highest */
     uint32_t hint;                /* where to look for a free number next */
     uint32_t count;               /* objects in the table */
     uint32_t nslots;              /* slots allocated, grown on demand */
     Mlx5Obj **slot;               /* slot[id - first], NULL: free */
+    const struct Mlx5Table *owners; /* user contexts: an object refs its own */
     QTAILQ_HEAD(, Mlx5Obj) all;
 } Mlx5Table;
 
-void mlx5_table_init(Mlx5Table *t, uint32_t first, uint32_t count);
+void mlx5_table_init(Mlx5Hca *h, Mlx5Table *t, const char *kind,
+                     uint32_t first, uint32_t count);
 /* Frees the slots; the owner has removed the objects. */
 void mlx5_table_fini(Mlx5Table *t);
-/* Gives @o a free number, late reuse. false: the table is full. */
+/*
+ * Gives @o, whose uid is set, a free number, late reuse. false: the table is
+ * full.
+ */
 bool mlx5_table_add(Mlx5Table *t, Mlx5Obj *o);
 /* Puts @o at o->id. false: out of range or taken. */
 bool mlx5_table_add_at(Mlx5Table *t, Mlx5Obj *o);
@@ -66,6 +73,9 @@ void mlx5_table_del(Mlx5Table *t, Mlx5Obj *o);
 void mlx5_table_free_all(Mlx5Table *t);
 /* After load: slots from the list. false: an id is bad or double. */
 bool mlx5_table_post_load(Mlx5Table *t);
+/* The property "objects": how many there are of each kind. */
+void mlx5_tables_add_property(Mlx5Hca *h);
+void mlx5_tables_del_property(Mlx5Hca *h);
 
 static inline Mlx5Obj *mlx5_table_get(const Mlx5Table *t, uint32_t id)
 {
@@ -141,10 +151,12 @@ struct Mlx5Hca {
     const char *name;             /* qdev id or "mlx5", for trace and log */
     void (*raise_irq)(Mlx5Hca *h, uint32_t vector);
     uint32_t num_vectors;
+    uint32_t function;            /* in its slot: the card's port, less 1 */
     uint32_t uar_first, uar_limit; /* UAR pages that BAR0 holds */
     MemReentrancyGuard *guard;
 
     /* Objects. */
+    QLIST_HEAD(, Mlx5Table) tables; /* all of the following */
     Mlx5Table pds, uars, xrcds, tds, eqs, cqs, mkeys, qps, srqs;
     Mlx5Table q_counters;
     Mlx5Table uctxs, umems;       /* mlx5-devx.c */

@@ -446,7 +446,7 @@ const Mlx5CmdDesc mlx5_cq_cmds[] = {
 
 void mlx5_cq_init(Mlx5Hca *h)
 {
-    mlx5_table_init(&h->cqs, 1, (1u << MLX5_LOG_MAX_CQ) - 1);
+    mlx5_table_init(h, &h->cqs, "cq", 1, (1u << MLX5_LOG_MAX_CQ) - 1);
 }
 
 void mlx5_cq_fini(Mlx5Hca *h)

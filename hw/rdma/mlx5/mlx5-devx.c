@@ -40,18 +40,6 @@ static enum Mlx5CmdStatus cmd_create_uctx(Mlx5Hca *h, Mlx5Cmd *c)
     return MLX5_CMD_OK;
 }
 
-static bool uid_in_use(const Mlx5Table *t, uint16_t uid)
-{
-    const Mlx5Obj *o;
-
-    QTAILQ_FOREACH(o, &t->all, next) {
-        if (o->uid == uid) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static enum Mlx5CmdStatus cmd_destroy_uctx(Mlx5Hca *h, Mlx5Cmd *c)
 {
     uint32_t uid = MLX5_GET(c->in, destroy_uctx_in, uid);
@@ -62,11 +50,7 @@ static enum Mlx5CmdStatus cmd_destroy_uctx(Mlx5Hca *h, Mlx5Cmd *c)
         return MLX5_CMD_BAD_RES;
     }
     /* The next context with this number must not inherit anything. */
-    if (uid_in_use(&h->umems, uid) || uid_in_use(&h->pds, uid) ||
-        uid_in_use(&h->uars, uid) || uid_in_use(&h->rqpns, uid) ||
-        uid_in_use(&h->av_maps, uid) || uid_in_use(&h->sched_elems, uid) ||
-        uid_in_use(&h->rates, uid) || uid_in_use(&h->fts, uid) ||
-        uid_in_use(&h->fcs, uid)) {
+    if (o->refs) {
         c->syndrome = SYND_UCTX_IN_USE;
         return MLX5_CMD_BAD_RES_STATE;
     }
@@ -214,8 +198,8 @@ const Mlx5CmdDesc mlx5_devx_cmds[] = {
 
 void mlx5_devx_init(Mlx5Hca *h)
 {
-    mlx5_table_init(&h->uctxs, 1, (1u << MLX5_LOG_MAX_UCTX) - 1);
-    mlx5_table_init(&h->umems, 1, (1u << MLX5_LOG_MAX_UMEM) - 1);
+    mlx5_table_init(h, &h->uctxs, "uctx", 1, (1u << MLX5_LOG_MAX_UCTX) - 1);
+    mlx5_table_init(h, &h->umems, "umem", 1, (1u << MLX5_LOG_MAX_UMEM) - 1);
 }
 
 void mlx5_devx_destroy_all(Mlx5Hca *h)

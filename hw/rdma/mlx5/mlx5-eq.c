@@ -373,7 +373,7 @@ const Mlx5CmdDesc mlx5_eq_cmds[] = {
 void mlx5_eq_init(Mlx5Hca *h)
 {
     h->eq = g_new0(struct Mlx5EqState, 1);
-    mlx5_table_init(&h->eqs, 1, MLX5_MAX_EQS - 1);
+    mlx5_table_init(h, &h->eqs, "eq", 1, MLX5_MAX_EQS - 1);
 }
 
 void mlx5_eq_destroy_all(Mlx5Hca *h)

@@ -30,19 +30,6 @@ enum {
     SYND_FT_UNKNOWN,
     SYND_FT_IN_USE,
     SYND_FT_ROOT,
-    SYND_FG_RANGE,
-    SYND_FG_CRITERIA,
-    SYND_FG_FULL,
-    SYND_FG_UNKNOWN,
-    SYND_FG_IN_USE,
-    SYND_FTE_INDEX,
-    SYND_FTE_TAKEN,
-    SYND_FTE_VALUE,
-    SYND_FTE_ACTION,
-    SYND_FTE_DEST,
-    SYND_FTE_COUNTER,
-    SYND_FTE_FULL,
-    SYND_FTE_UNKNOWN,
     SYND_FC_BULK,
     SYND_FC_FULL,
     SYND_FC_UNKNOWN,
@@ -54,22 +41,7 @@ enum {
     MISS_DEFAULT = 0,
     MISS_FORWARD = 1,
 
-    ACTION_ALLOW = 1 << 0,
-    ACTION_DROP = 1 << 1,
-    ACTION_FORWARD = 1 << 2,
-    ACTION_COUNT = 1 << 3,
-    ACTION_ALL = ACTION_ALLOW | ACTION_DROP | ACTION_FORWARD | ACTION_COUNT,
-
-    DEST_TABLE = 1,
-    DEST_BYTES = 8,               /* of an entry of the destination list */
-
-    CRITERIA_MISC = 1 << 1,       /* match_criteria_enable */
     SELECT_MISS = 1 << 0,         /* MODIFY_FLOW_TABLE */
-    FTE_MASK_ACTION = 1 << 0,     /* modify_enable_mask */
-    FTE_MASK_TAG = 1 << 1,
-    FTE_MASK_DEST = 1 << 2,
-    FTE_MASK_COUNTER = 1 << 3,
-    FTE_MASK_ALL = 0xf,
 };
 
 static Mlx5FlowTable *ft_find(Mlx5Hca *h, uint32_t id)
@@ -95,9 +67,8 @@ static enum Mlx5CmdStatus ft_head(Mlx5Hca *h, Mlx5Cmd *c)
     return MLX5_CMD_OK;
 }
 
-/* The table that a command names, of the type that it names. */
-static Mlx5FlowTable *ft_of_cmd(Mlx5Hca *h, Mlx5Cmd *c,
-                                enum Mlx5CmdStatus *status)
+Mlx5FlowTable *mlx5_ft_of_cmd(Mlx5Hca *h, Mlx5Cmd *c,
+                              enum Mlx5CmdStatus *status)
 {
     uint32_t id = MLX5_GET(c->in, destroy_flow_table_in, table_id);
     Mlx5FlowTable *t;
@@ -194,7 +165,7 @@ static enum Mlx5CmdStatus cmd_create_ft(Mlx5Hca *h, Mlx5Cmd *c)
 static enum Mlx5CmdStatus cmd_destroy_ft(Mlx5Hca *h, Mlx5Cmd *c)
 {
     enum Mlx5CmdStatus status;
-    Mlx5FlowTable *t = ft_of_cmd(h, c, &status);
+    Mlx5FlowTable *t = mlx5_ft_of_cmd(h, c, &status);
 
     if (!t) {
         return status;
@@ -218,7 +189,7 @@ static enum Mlx5CmdStatus cmd_query_ft(Mlx5Hca *h, Mlx5Cmd *c)
 {
     uint8_t *ctx = MLX5_ADDR(c->out, query_flow_table_out, flow_table_context);
     enum Mlx5CmdStatus status;
-    Mlx5FlowTable *t = ft_of_cmd(h, c, &status);
+    Mlx5FlowTable *t = mlx5_ft_of_cmd(h, c, &status);
 
     if (!t) {
         return status;
@@ -234,7 +205,7 @@ static enum Mlx5CmdStatus cmd_query_ft(Mlx5Hca *h, Mlx5Cmd *c)
 static enum Mlx5CmdStatus cmd_modify_ft(Mlx5Hca *h, Mlx5Cmd *c)
 {
     enum Mlx5CmdStatus status;
-    Mlx5FlowTable *t = ft_of_cmd(h, c, &status);
+    Mlx5FlowTable *t = mlx5_ft_of_cmd(h, c, &status);
     uint32_t miss;
 
     if (!t) {
@@ -273,7 +244,7 @@ static enum Mlx5CmdStatus cmd_set_root(Mlx5Hca *h, Mlx5Cmd *c)
         return MLX5_CMD_BAD_PARAM;
     }
     if (!c->op_mod) {             /* 1: none any more */
-        Mlx5FlowTable *t = ft_of_cmd(h, c, &status);
+        Mlx5FlowTable *t = mlx5_ft_of_cmd(h, c, &status);
 
         if (!t) {
             return status;
@@ -282,294 +253,6 @@ static enum Mlx5CmdStatus cmd_set_root(Mlx5Hca *h, Mlx5Cmd *c)
     }
     h->flow_root[type - MLX5_FT_RDMA_RX] = id;
     trace_mlx5_flow_root(h->name, type, id);
-    return MLX5_CMD_OK;
-}
-
-/* Whether @len bytes at @p are zero but for the 4 at @but. */
-static bool zero_but(const uint8_t *p, uint32_t len, uint32_t but)
-{
-    return buffer_is_zero(p, but) &&
-           buffer_is_zero(p + but + 4, len - but - 4);
-}
-
-/* bth_dst_qp of match parameters; false: something else is in them, too. */
-static bool match_qpn(const uint8_t *param, uint32_t *qpn)
-{
-    uint32_t at = MLX5_AT(fte_match_param, misc_parameters__bth_dst_qp) & ~3;
-
-    *qpn = MLX5_GET(param, fte_match_param, misc_parameters__bth_dst_qp);
-    return !param[at] && zero_but(param, MLX5_BYTES(fte_match_param), at);
-}
-
-static enum Mlx5CmdStatus cmd_create_fg(Mlx5Hca *h, Mlx5Cmd *c)
-{
-    uint32_t start = MLX5_GET(c->in, create_flow_group_in, start_flow_index);
-    uint32_t end = MLX5_GET(c->in, create_flow_group_in, end_flow_index);
-    uint32_t how = MLX5_GET(c->in, create_flow_group_in,
-                            match_criteria_enable), mask;
-    enum Mlx5CmdStatus status;
-    Mlx5FlowTable *t = ft_of_cmd(h, c, &status);
-    Mlx5FlowGroup *g;
-    Mlx5Obj *o;
-
-    if (!t) {
-        return status;
-    }
-    if (start > end || end >> t->log_size) {
-        c->syndrome = SYND_FG_RANGE;
-        return MLX5_CMD_BAD_PARAM;
-    }
-    QTAILQ_FOREACH(o, &h->fgs.all, next) {
-        g = (Mlx5FlowGroup *)o;
-        if (g->table == t->obj.id && start <= g->end && g->start <= end) {
-            c->syndrome = SYND_FG_RANGE;
-            return MLX5_CMD_BAD_PARAM;
-        }
-    }
-    if (!match_qpn(MLX5_ADDR(c->in, create_flow_group_in, match_criteria),
-                   &mask) || how & ~CRITERIA_MISC ||
-        (mask && !(how & CRITERIA_MISC)) ||
-        MLX5_GET(c->in, create_flow_group_in, group_type)) {
-        c->syndrome = SYND_FG_CRITERIA;
-        return MLX5_CMD_BAD_PARAM;
-    }
-    g = g_new0(Mlx5FlowGroup, 1);
-    g->obj.uid = c->uid;
-    g->table = t->obj.id;
-    g->start = start;
-    g->end = end;
-    g->qpn_mask = mask;
-    if (!mlx5_table_add(&h->fgs, &g->obj)) {
-        g_free(g);
-        c->syndrome = SYND_FG_FULL;
-        return MLX5_CMD_NO_RES;
-    }
-    t->obj.refs++;
-    trace_mlx5_flow_group(h->name, g->obj.id, t->obj.id, start, end, mask);
-    MLX5_SET(c->out, create_flow_group_out, group_id, g->obj.id);
-    return MLX5_CMD_OK;
-}
-
-static enum Mlx5CmdStatus cmd_destroy_fg(Mlx5Hca *h, Mlx5Cmd *c)
-{
-    enum Mlx5CmdStatus status;
-    Mlx5FlowTable *t = ft_of_cmd(h, c, &status);
-    Mlx5FlowGroup *g;
-
-    if (!t) {
-        return status;
-    }
-    g = (Mlx5FlowGroup *)mlx5_res_get(c, &h->fgs,
-                                      MLX5_GET(c->in, destroy_flow_group_in,
-                                               group_id));
-    if (!g || g->table != t->obj.id) {
-        c->syndrome = SYND_FG_UNKNOWN;
-        return MLX5_CMD_BAD_RES;
-    }
-    if (g->obj.refs) {
-        c->syndrome = SYND_FG_IN_USE;
-        return MLX5_CMD_BAD_RES_STATE;
-    }
-    trace_mlx5_flow_group_destroy(h->name, g->obj.id);
-    t->obj.refs--;
-    mlx5_table_del(&h->fgs, &g->obj);
-    g_free(g);
-    return MLX5_CMD_OK;
-}
-
-static Mlx5Fte *fte_find(Mlx5FlowTable *t, uint32_t index)
-{
-    Mlx5Fte *f;
-
-    QTAILQ_FOREACH(f, &t->entries, in_table) {
-        if (f->index >= index) {
-            return f->index == index ? f : NULL;
-        }
-    }
-    return NULL;
-}
-
-static void fte_insert(Mlx5FlowTable *t, Mlx5Fte *f)
-{
-    Mlx5Fte *after;
-
-    QTAILQ_FOREACH_REVERSE(after, &t->entries, in_table) {
-        if (after->index < f->index) {
-            QTAILQ_INSERT_AFTER(&t->entries, after, f, in_table);
-            return;
-        }
-    }
-    QTAILQ_INSERT_HEAD(&t->entries, f, in_table);
-}
-
-/* What @f goes to and counts in is held, or no longer. */
-static void fte_refs(Mlx5Hca *h, const Mlx5Fte *f, int n)
-{
-    mlx5_obj_ref(mlx5_table_get(&h->fts, f->dest), n);
-    mlx5_obj_ref(mlx5_table_get(&h->fcs, f->counter), n);
-}
-
-/*
- * Action, destination and counter of an entry of table @t, from flow context
- * @ctx and the @room bytes of lists behind it, into @f.
- */
-static enum Mlx5CmdStatus fte_parse(Mlx5Hca *h, Mlx5Cmd *c,
-                                    const Mlx5FlowTable *t, const uint8_t *ctx,
-                                    uint32_t room, Mlx5Fte *f)
-{
-    uint32_t action = MLX5_GET(ctx, flow_context, action);
-    uint32_t ndest = MLX5_GET(ctx, flow_context, destination_list_size);
-    uint32_t ncount = MLX5_GET(ctx, flow_context, flow_counter_list_size);
-    uint32_t end = action & (ACTION_ALLOW | ACTION_DROP | ACTION_FORWARD);
-    const uint8_t *list = ctx + MLX5_AT(flow_context, destination);
-
-    if (action & ~ACTION_ALL || (end & (end - 1)) ||
-        MLX5_GET(ctx, flow_context, extended_destination)) {
-        c->syndrome = SYND_FTE_ACTION;
-        return MLX5_CMD_BAD_PARAM;
-    }
-    if (ndest != !!(action & ACTION_FORWARD) ||
-        ncount != !!(action & ACTION_COUNT)) {
-        c->syndrome = SYND_FTE_ACTION;
-        return MLX5_CMD_BAD_PARAM;
-    }
-    if ((ndest + ncount) * DEST_BYTES > room) {
-        return MLX5_CMD_BAD_INP_LEN;
-    }
-    f->action = action;
-    f->dest = f->counter = 0;
-    if (ndest) {
-        Mlx5FlowTable *to = (Mlx5FlowTable *)mlx5_res_get(c, &h->fts,
-                                       ldl_be_p(list) & 0xffffff);
-
-        if (list[0] != DEST_TABLE || !to || to->type != t->type ||
-            to->level <= t->level) {
-            c->syndrome = SYND_FTE_DEST;
-            return MLX5_CMD_BAD_PARAM;
-        }
-        f->dest = to->obj.id;
-        list += DEST_BYTES;
-    }
-    if (ncount) {
-        f->counter = ldl_be_p(list);
-        if (!mlx5_res_get(c, &h->fcs, f->counter)) {
-            c->syndrome = SYND_FTE_COUNTER;
-            return MLX5_CMD_BAD_RES;
-        }
-    }
-    return MLX5_CMD_OK;
-}
-
-static enum Mlx5CmdStatus fte_modify(Mlx5Hca *h, Mlx5Cmd *c, Mlx5Fte *f,
-                                     const Mlx5Fte *to)
-{
-    uint32_t mask = MLX5_GET(c->in, set_fte_in, modify_enable_mask);
-    Mlx5Fte was;
-
-    if (!f || !mlx5_owns(c, &f->obj)) {
-        c->syndrome = SYND_FTE_UNKNOWN;
-        return MLX5_CMD_BAD_RES;
-    }
-    if (mask & ~FTE_MASK_ALL) {
-        c->syndrome = SYND_FTE_VALUE;
-        return MLX5_CMD_BAD_PARAM;
-    }
-    was = *f;
-    if (mask & FTE_MASK_ACTION) {
-        f->action = to->action;
-    }
-    if (mask & FTE_MASK_TAG) {
-        f->tag = to->tag;
-    }
-    if (mask & FTE_MASK_DEST) {
-        f->dest = to->dest;
-    }
-    if (mask & FTE_MASK_COUNTER) {
-        f->counter = to->counter;
-    }
-    fte_refs(h, f, 1);
-    fte_refs(h, &was, -1);
-    return MLX5_CMD_OK;
-}
-
-static enum Mlx5CmdStatus cmd_set_fte(Mlx5Hca *h, Mlx5Cmd *c)
-{
-    const uint8_t *ctx = MLX5_ADDR(c->in, set_fte_in, flow_context);
-    uint32_t head = MLX5_AT(set_fte_in, flow_context) +
-                    MLX5_AT(flow_context, destination);
-    uint32_t room = c->in_len > head ? c->in_len - head : 0;
-    enum Mlx5CmdStatus status;
-    Mlx5FlowTable *t = ft_of_cmd(h, c, &status);
-    Mlx5Fte new = { }, *f;
-    Mlx5FlowGroup *g;
-
-    if (!t) {
-        return status;
-    }
-    new.obj.uid = c->uid;
-    new.table = t->obj.id;
-    new.index = MLX5_GET(c->in, set_fte_in, flow_index);
-    new.group = MLX5_GET(ctx, flow_context, group_id);
-    new.tag = MLX5_GET(ctx, flow_context, flow_tag);
-    g = (Mlx5FlowGroup *)mlx5_res_get(c, &h->fgs, new.group);
-    if (!g || g->table != t->obj.id) {
-        c->syndrome = SYND_FG_UNKNOWN;
-        return MLX5_CMD_BAD_RES;
-    }
-    if (new.index < g->start || new.index > g->end || c->op_mod > 1) {
-        c->syndrome = SYND_FTE_INDEX;
-        return MLX5_CMD_BAD_INDEX;
-    }
-    if (!match_qpn(MLX5_ADDR(ctx, flow_context, match_value), &new.qpn)) {
-        c->syndrome = SYND_FTE_VALUE;
-        return MLX5_CMD_BAD_PARAM;
-    }
-    status = fte_parse(h, c, t, ctx, room, &new);
-    if (status) {
-        return status;
-    }
-    f = fte_find(t, new.index);
-    trace_mlx5_flow_entry(h->name, new.table, new.index, new.qpn, new.action,
-                          new.dest, new.counter);
-    if (c->op_mod) {
-        return fte_modify(h, c, f, &new);
-    }
-    if (f) {
-        c->syndrome = SYND_FTE_TAKEN;
-        return MLX5_CMD_BAD_RES_STATE;
-    }
-    f = g_memdup2(&new, sizeof(new));
-    if (!mlx5_table_add(&h->ftes, &f->obj)) {
-        g_free(f);
-        c->syndrome = SYND_FTE_FULL;
-        return MLX5_CMD_NO_RES;
-    }
-    g->obj.refs++;
-    fte_refs(h, f, 1);
-    fte_insert(t, f);
-    return MLX5_CMD_OK;
-}
-
-static enum Mlx5CmdStatus cmd_delete_fte(Mlx5Hca *h, Mlx5Cmd *c)
-{
-    enum Mlx5CmdStatus status;
-    Mlx5FlowTable *t = ft_of_cmd(h, c, &status);
-    Mlx5Fte *f;
-
-    if (!t) {
-        return status;
-    }
-    f = fte_find(t, MLX5_GET(c->in, delete_fte_in, flow_index));
-    if (!f || !mlx5_owns(c, &f->obj)) {
-        c->syndrome = SYND_FTE_UNKNOWN;
-        return MLX5_CMD_BAD_RES;
-    }
-    trace_mlx5_flow_entry_delete(h->name, f->table, f->index);
-    fte_refs(h, f, -1);
-    mlx5_obj_ref(mlx5_table_get(&h->fgs, f->group), -1);
-    QTAILQ_REMOVE(&t->entries, f, in_table);
-    mlx5_table_del(&h->ftes, &f->obj);
-    g_free(f);
     return MLX5_CMD_OK;
 }
 
@@ -670,15 +353,15 @@ bool mlx5_flow_pass_slow(Mlx5Hca *h, enum Mlx5FtType type, uint32_t qpn,
             continue;
         }
         fc = (Mlx5FlowCounter *)mlx5_table_get(&h->fcs, f->counter);
-        if (f->action & ACTION_COUNT && fc) {
+        if (f->action & MLX5_FLOW_COUNT && fc) {
             fc->packets += MAX(DIV_ROUND_UP(bytes, MLX5_IB_MTU_BYTES), 1);
             fc->octets += bytes;
         }
-        if (f->action & ACTION_DROP) {
+        if (f->action & MLX5_FLOW_DROP) {
             trace_mlx5_flow_drop(h->name, type, id, f->index, qpn);
             return false;
         }
-        id = f->action & ACTION_FORWARD ? f->dest : 0;
+        id = f->action & MLX5_FLOW_FORWARD ? f->dest : 0;
     }
     return true;
 }
@@ -692,16 +375,6 @@ const Mlx5CmdDesc mlx5_flow_cmds[] = {
       cmd_destroy_ft },
     { 0x932, "QUERY_FLOW_TABLE", MLX5_BYTES(query_flow_table_in),
       MLX5_BYTES(query_flow_table_out), cmd_query_ft },
-    { 0x933, "CREATE_FLOW_GROUP",
-      MLX5_AT(create_flow_group_in, match_criteria) +
-      MLX5_BYTES(fte_match_param), 16, cmd_create_fg },
-    { 0x934, "DESTROY_FLOW_GROUP", MLX5_BYTES(destroy_flow_group_in), 16,
-      cmd_destroy_fg },
-    { 0x936, "SET_FLOW_TABLE_ENTRY", MLX5_AT(set_fte_in, flow_context) +
-      MLX5_AT(flow_context, match_value) + MLX5_BYTES(fte_match_param), 16,
-      cmd_set_fte },
-    { 0x938, "DELETE_FLOW_TABLE_ENTRY", MLX5_BYTES(delete_fte_in), 16,
-      cmd_delete_fte },
     { 0x939, "ALLOC_FLOW_COUNTER", 16, 16, cmd_alloc_fc },
     { 0x93a, "DEALLOC_FLOW_COUNTER", 16, 16, cmd_dealloc_fc },
     { 0x93b, "QUERY_FLOW_COUNTER", MLX5_BYTES(query_flow_counter_in),
@@ -714,10 +387,10 @@ const Mlx5CmdDesc mlx5_flow_cmds[] = {
 
 void mlx5_flow_init(Mlx5Hca *h)
 {
-    mlx5_table_init(&h->fts, 1, (1u << MLX5_LOG_MAX_FT) - 1);
-    mlx5_table_init(&h->fgs, 1, MLX5_MAX_FLOW_GROUPS);
-    mlx5_table_init(&h->ftes, 1, 1u << MLX5_LOG_MAX_FLOW);
-    mlx5_table_init(&h->fcs, 1, MLX5_MAX_FLOW_COUNTERS);
+    mlx5_table_init(h, &h->fts, "flow-table", 1, (1u << MLX5_LOG_MAX_FT) - 1);
+    mlx5_table_init(h, &h->fgs, "flow-group", 1, MLX5_MAX_FLOW_GROUPS);
+    mlx5_table_init(h, &h->ftes, "flow-entry", 1, 1u << MLX5_LOG_MAX_FLOW);
+    mlx5_table_init(h, &h->fcs, "flow-counter", 1, MLX5_MAX_FLOW_COUNTERS);
 }
 
 void mlx5_flow_destroy_all(Mlx5Hca *h)
@@ -825,7 +498,7 @@ static int flow_post_load(void *opaque, int version_id)
         if (!t) {
             return -EINVAL;
         }
-        fte_insert(t, (Mlx5Fte *)o);
+        mlx5_fte_insert(t, (Mlx5Fte *)o);
     }
     return 0;
 }

@@ -27,6 +27,14 @@ enum Mlx5FtType {
 
 enum { MLX5_FLOW_ROOTS = 2 };     /* one of each type */
 
+/* What an entry does: bits. */
+enum {
+    MLX5_FLOW_ALLOW = 1 << 0,
+    MLX5_FLOW_DROP = 1 << 1,
+    MLX5_FLOW_FORWARD = 1 << 2,
+    MLX5_FLOW_COUNT = 1 << 3,
+};
+
 typedef struct Mlx5Fte Mlx5Fte;
 
 typedef struct Mlx5FlowTable {
@@ -75,6 +83,17 @@ static inline bool mlx5_flow_pass(Mlx5Hca *h, enum Mlx5FtType type,
     return !h->flow_root[type - MLX5_FT_RDMA_RX] ||
            mlx5_flow_pass_slow(h, type, qpn, bytes);
 }
+
+/*
+ * The table that a command names (SET, CREATE, DESTROY, QUERY of tables,
+ * groups and entries have it at the same place), of the type that it names;
+ * NULL: *@status says why.
+ */
+Mlx5FlowTable *mlx5_ft_of_cmd(Mlx5Hca *h, Mlx5Cmd *c,
+                              enum Mlx5CmdStatus *status);
+
+/* Puts @f at its place among the entries of @t. */
+void mlx5_fte_insert(Mlx5FlowTable *t, Mlx5Fte *f);
 
 void mlx5_flow_init(Mlx5Hca *h);
 void mlx5_flow_fini(Mlx5Hca *h);

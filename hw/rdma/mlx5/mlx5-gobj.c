@@ -270,9 +270,10 @@ const Mlx5CmdDesc mlx5_gobj_cmds[] = {
 void mlx5_gobj_init(Mlx5Hca *h)
 {
     /* Above every number that CREATE_QP gives out. */
-    mlx5_table_init(&h->rqpns, 1u << (MLX5_LOG_MAX_QP - MLX5_LOG_RESERVED_QPNS),
+    mlx5_table_init(h, &h->rqpns, "reserved-qpn",
+                    1u << (MLX5_LOG_MAX_QP - MLX5_LOG_RESERVED_QPNS),
                     MLX5_MAX_RESERVED_QPNS);
-    mlx5_table_init(&h->av_maps, 1, MLX5_MAX_AV_MAPS);
+    mlx5_table_init(h, &h->av_maps, "av-qp-mapping", 1, MLX5_MAX_AV_MAPS);
 }
 
 void mlx5_gobj_destroy_all(Mlx5Hca *h)

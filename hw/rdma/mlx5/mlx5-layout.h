@@ -544,7 +544,12 @@
     X(query_flow_counter_in, flow_counter_id, 0xe0, 32) \
     X(query_flow_counter_in, num_of_counters, 0xd0, 16) \
     X(query_flow_counter_out, flow_statistics, 0x80, 0) \
+    X(query_flow_group_out, end_flow_index, 0x120, 32) \
+    X(query_flow_group_out, match_criteria, 0x200, 4096) \
+    X(query_flow_group_out, match_criteria_enable, 0x1f8, 8) \
+    X(query_flow_group_out, start_flow_index, 0xe0, 32) \
     X(query_flow_table_out, flow_table_context, 0xc0, 320) \
+    X(query_fte_out, flow_context, 0x200, 6144) \
     X(query_hca_cap_in, function_id, 0x50, 16) \
     X(query_hca_cap_in, other_function, 0x40, 1) \
     X(query_hca_cap_out, capability, 0x80, 32768) \
@@ -759,8 +764,10 @@
     S(query_dct_out, 128) \
     S(query_eq_out, 272) \
     S(query_flow_counter_in, 32) \
+    S(query_flow_group_in, 64) \
     S(query_flow_table_in, 64) \
     S(query_flow_table_out, 64) \
+    S(query_fte_in, 64) \
     S(query_hca_cap_out, 4112) \
     S(query_hca_vport_context_out, 528) \
     S(query_issi_out, 112) \

@@ -188,7 +188,7 @@ const Mlx5CmdDesc mlx5_mcast_cmds[] = {
 
 void mlx5_mcast_init(Mlx5Hca *h)
 {
-    mlx5_table_init(&h->mcgs, 1, MLX5_MAX_MCG_MEMBERS);
+    mlx5_table_init(h, &h->mcgs, "multicast", 1, MLX5_MAX_MCG_MEMBERS);
 }
 
 void mlx5_mcast_destroy_all(Mlx5Hca *h)

@@ -572,7 +572,7 @@ static enum Mlx5CmdStatus mlx5_mkey_query(Mlx5Hca *h, Mlx5Cmd *c)
     Mlx5Mkey *mk = mlx5_mkey_find(h, MLX5_GET(c->in, query_mkey_in,
                                               mkey_index) << 8);
 
-    if (!mk || mk->dead) {
+    if (!mk || !mlx5_owns(c, &mk->obj) || mk->dead) {
         return MLX5_CMD_BAD_RES;
     }
     mlx5_mkey_to_mkc(mk, MLX5_ADDR(c->out, query_mkey_out,
@@ -588,7 +588,7 @@ static enum Mlx5CmdStatus mlx5_mkey_destroy(Mlx5Hca *h, Mlx5Cmd *c)
     uint32_t index = MLX5_GET(c->in, destroy_mkey_in, mkey_index);
     Mlx5Mkey *mk = mlx5_mkey_find(h, index << 8);
 
-    if (!mk || mk->obj.uid != c->uid || mk->dead) {
+    if (!mk || !mlx5_owns(c, &mk->obj) || mk->dead) {
         return MLX5_CMD_BAD_RES;
     }
     if (mk->portal) {
@@ -615,10 +615,10 @@ const Mlx5CmdDesc mlx5_mkey_cmds[] = {
 void mlx5_mkey_init(Mlx5Hca *h)
 {
     h->mk = g_new0(Mlx5MkeyState, 1);
-    mlx5_table_init(&h->mkeys, MLX5_MKEY_FIRST,
+    mlx5_table_init(h, &h->mkeys, "mkey", MLX5_MKEY_FIRST,
                     (1u << MLX5_LOG_MAX_MKEY) - MLX5_MKEY_FIRST);
     mlx5_portal_keys_init(h);
-    mlx5_table_init(&h->mk->psvs, 1, MLX5_MAX_PSVS - 1);
+    mlx5_table_init(h, &h->mk->psvs, "psv", 1, MLX5_MAX_PSVS - 1);
 }
 
 void mlx5_mkey_destroy_all(Mlx5Hca *h)

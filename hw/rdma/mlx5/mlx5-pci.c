@@ -11,6 +11,7 @@
 #include "qemu/units.h"
 #include "qapi/error.h"
 #include "hw/pci/msix.h"
+#include "hw/pci/pci_bus.h"
 #include "hw/pci/pci_device.h"
 #include "hw/pci/pcie.h"
 #include "hw/qdev-properties.h"
@@ -245,12 +246,29 @@ static void mlx5_pci_init_bar(Mlx5Pci *s)
                      PCI_BASE_ADDRESS_MEM_PREFETCH, &s->bar);
 }
 
+/* Another port of the same card: an HCA in the same slot. */
+static const Mlx5Hca *mlx5_pci_sibling(PCIDevice *pdev)
+{
+    for (unsigned i = 0; i < PCI_FUNC_MAX; i++) {
+        uint8_t devfn = PCI_DEVFN(PCI_SLOT(pdev->devfn), i);
+        PCIDevice *other = pci_get_bus(pdev)->devices[devfn];
+
+        if (other && other != pdev &&
+            object_dynamic_cast(OBJECT(other), TYPE_MLX5_HCA) &&
+            MLX5_HCA(other)->hca.fabric) {
+            return &MLX5_HCA(other)->hca;
+        }
+    }
+    return NULL;
+}
+
 static void mlx5_pci_exit(PCIDevice *pdev);
 static DeviceRealize mlx5_pci_parent_realize;
 
 static void mlx5_pci_realize(PCIDevice *pdev, Error **errp)
 {
     Mlx5Pci *s = MLX5_HCA(pdev);
+    const Mlx5Hca *sibling = mlx5_pci_sibling(pdev);
     Mlx5Hca *h = &s->hca;
 
     if (!mlx5_pci_check_properties(s, errp)) {
@@ -264,6 +282,7 @@ static void mlx5_pci_realize(PCIDevice *pdev, Error **errp)
     h->name = DEVICE(pdev)->id ?: TYPE_MLX5_HCA;
     h->guard = &DEVICE(pdev)->mem_reentrancy_guard;
     h->raise_irq = mlx5_pci_raise_irq;
+    h->function = PCI_FUNC(pdev->devfn);
     h->uar_first = BAR_UARS / UAR_SIZE;
     h->uar_limit = BAR_MEMIC_OPS / UAR_SIZE;
 
@@ -272,6 +291,9 @@ static void mlx5_pci_realize(PCIDevice *pdev, Error **errp)
     }
 
     mlx5_fabric_join(h);
+    if (sibling) {
+        h->port.sys_guid = sibling->port.sys_guid;
+    }
     mlx5_pci_init_ext_capabilities(s);
     pcie_requester_init(&s->requester, pdev);
     mlx5_dma_init(h, &s->requester);
@@ -290,6 +312,7 @@ static void mlx5_pci_realize(PCIDevice *pdev, Error **errp)
     mlx5_qos_init(h);
     mlx5_cmd_init(h);
     mlx5_health_init(h);
+    mlx5_tables_add_property(h);
     for (unsigned i = 1; i <= s->portals; i++) {
         if (!mlx5_portal_create(h, pdev, i, &s->portal_conf, errp)) {
             mlx5_pci_exit(pdev);
@@ -320,6 +343,7 @@ static void mlx5_pci_exit(PCIDevice *pdev)
             object_unparent(portal);
         }
     }
+    mlx5_tables_del_property(h);
     mlx5_health_fini(h);
     mlx5_cmd_fini(h);
     mlx5_hca_destroy_all(h);

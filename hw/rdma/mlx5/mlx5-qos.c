@@ -403,8 +403,9 @@ const Mlx5CmdDesc mlx5_qos_cmds[] = {
 
 void mlx5_qos_init(Mlx5Hca *h)
 {
-    mlx5_table_init(&h->sched_elems, 1, MLX5_MAX_SCHED_ELEMS);
-    mlx5_table_init(&h->rates, 1, MLX5_RATE_TABLE_SIZE - 1);
+    mlx5_table_init(h, &h->sched_elems, "scheduling-element",
+                    1, MLX5_MAX_SCHED_ELEMS);
+    mlx5_table_init(h, &h->rates, "rate", 1, MLX5_RATE_TABLE_SIZE - 1);
 }
 
 void mlx5_qos_destroy_all(Mlx5Hca *h)

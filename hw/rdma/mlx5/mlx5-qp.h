@@ -165,6 +165,10 @@ Mlx5Qp *mlx5_qp_new(Mlx5Hca *h, uint16_t uid);
  * number is free; @qp is gone.
  */
 bool mlx5_qp_add(Mlx5Qp *qp);
+/* Hot fields and queue geometry from the context. false: not possible. */
+bool mlx5_qp_setup(Mlx5Qp *qp);
+/* ... and what the data path reads often and transitions change. */
+void mlx5_qp_refresh(Mlx5Qp *qp);
 void mlx5_qp_free(Mlx5Qp *qp);
 
 /* mlx5-dct.c: dynamically connected transport. */

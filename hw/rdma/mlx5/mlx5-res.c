@@ -119,7 +119,8 @@ static enum Mlx5CmdStatus cmd_alloc_uar(Mlx5Hca *h, Mlx5Cmd *c)
     if (!h->uars.count) {
         /* The page size may have changed since the last driver. */
         mlx5_table_fini(&h->uars);
-        mlx5_table_init(&h->uars, first, limit > first ? limit - first : 0);
+        mlx5_table_init(h, &h->uars, "uar",
+                        first, limit > first ? limit - first : 0);
     }
     st = res_alloc(h, c, &h->uars, "uar", &id);
     MLX5_SET(c->out, alloc_uar_out, uar, id << shift);
@@ -295,11 +296,13 @@ const Mlx5CmdDesc mlx5_res_cmds[] = {
 void mlx5_res_init(Mlx5Hca *h)
 {
     /* Number 0 is given out too on silicon; here it stays "none". */
-    mlx5_table_init(&h->pds, 1, (1u << MLX5_LOG_MAX_PD) - 1);
-    mlx5_table_init(&h->uars, h->uar_first, h->uar_limit - h->uar_first);
-    mlx5_table_init(&h->xrcds, 1, (1u << MLX5_LOG_MAX_XRCD) - 1);
-    mlx5_table_init(&h->tds, 1, (1u << MLX5_LOG_MAX_TD) - 1);
-    mlx5_table_init(&h->q_counters, 1, MLX5_MAX_Q_COUNTERS - 1);
+    mlx5_table_init(h, &h->pds, "pd", 1, (1u << MLX5_LOG_MAX_PD) - 1);
+    mlx5_table_init(h, &h->uars, "uar",
+                    h->uar_first, h->uar_limit - h->uar_first);
+    mlx5_table_init(h, &h->xrcds, "xrcd", 1, (1u << MLX5_LOG_MAX_XRCD) - 1);
+    mlx5_table_init(h, &h->tds, "transport-domain",
+                    1, (1u << MLX5_LOG_MAX_TD) - 1);
+    mlx5_table_init(h, &h->q_counters, "q-counter", 1, MLX5_MAX_Q_COUNTERS - 1);
 }
 
 void mlx5_res_destroy_all(Mlx5Hca *h)

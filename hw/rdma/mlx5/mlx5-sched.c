@@ -268,9 +268,9 @@ void mlx5_qp_init(Mlx5Hca *h)
 
     s->hca = h;
     h->qp = s;
-    mlx5_table_init(&h->qps, MLX5_FIRST_QPN, (1u << MLX5_LOG_MAX_QP) -
+    mlx5_table_init(h, &h->qps, "qp", MLX5_FIRST_QPN, (1u << MLX5_LOG_MAX_QP) -
                                              MLX5_FIRST_QPN);
-    mlx5_table_init(&h->srqs, 1, (1u << MLX5_LOG_MAX_SRQ) - 1);
+    mlx5_table_init(h, &h->srqs, "srq", 1, (1u << MLX5_LOG_MAX_SRQ) - 1);
     QTAILQ_INIT(&s->run);
     QTAILQ_INIT(&s->err);
     QTAILQ_INIT(&s->timed);

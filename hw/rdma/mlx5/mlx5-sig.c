@@ -60,7 +60,7 @@ enum {
     BFS_SEED_0 = 0x01,
     BFS_KIND = 0xf0,
 
-    SYND_PSV_FULL = 0x590001,
+    SYND_PSV_FULL = 0x5f0001,
     SYND_PSV_UNKNOWN,
 };
 

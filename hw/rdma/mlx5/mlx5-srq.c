@@ -274,7 +274,7 @@ static enum Mlx5CmdStatus mlx5_destroy_srq(Mlx5Hca *h, Mlx5Cmd *c)
         return MLX5_CMD_BAD_RES;
     }
     if (srq->obj.refs) {
-        return MLX5_CMD_RES_BUSY;
+        return MLX5_CMD_BAD_RES_STATE;
     }
     trace_mlx5_srq_destroy(h->name, srq->obj.id);
     mlx5_srq_free(h, srq);

@@ -9,18 +9,26 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "qapi/visitor.h"
 #include "mlx5-core.h"
 
 enum { TABLE_MIN_SLOTS = 64 };
 
-void mlx5_table_init(Mlx5Table *t, uint32_t first, uint32_t count)
+void mlx5_table_init(Mlx5Hca *h, Mlx5Table *t, const char *kind,
+                     uint32_t first, uint32_t count)
 {
-    *t = (Mlx5Table) { .first = first, .limit = first + count };
+    *t = (Mlx5Table) {
+        .kind = kind, .first = first, .limit = first + count,
+        .owners = &h->uctxs,
+    };
     QTAILQ_INIT(&t->all);
+    QLIST_INSERT_HEAD(&h->tables, t, on_hca);
 }
 
 void mlx5_table_fini(Mlx5Table *t)
 {
+    QLIST_REMOVE(t, on_hca);
     g_free(t->slot);
     t->slot = NULL;
     t->nslots = 0;
@@ -42,10 +50,17 @@ static void table_resize(Mlx5Table *t, uint32_t want)
     t->nslots = n;
 }
 
+/* The user context that an object belongs to; NULL: the kernel's. */
+static Mlx5Obj *table_owner(const Mlx5Table *t, const Mlx5Obj *o)
+{
+    return o->uid ? mlx5_table_get(t->owners, o->uid) : NULL;
+}
+
 static void table_put(Mlx5Table *t, Mlx5Obj *o)
 {
     t->slot[o->id - t->first] = o;
     t->count++;
+    mlx5_obj_ref(table_owner(t, o), 1);
     QTAILQ_INSERT_TAIL(&t->all, o, next);
 }
 
@@ -86,6 +101,7 @@ void mlx5_table_del(Mlx5Table *t, Mlx5Obj *o)
     assert(mlx5_table_get(t, o->id) == o);
     t->slot[o->id - t->first] = NULL;
     t->count--;
+    mlx5_obj_ref(table_owner(t, o), -1);
     QTAILQ_REMOVE(&t->all, o, next);
     if (!t->count) {
         table_resize(t, MIN(t->nslots, 16 * TABLE_MIN_SLOTS));
@@ -130,4 +146,33 @@ bool mlx5_table_post_load(Mlx5Table *t)
         t->slot[o->id - t->first] = o;
     }
     return true;
+}
+
+static void tables_get(Object *obj, Visitor *v, const char *name, void *opaque,
+                       Error **errp)
+{
+    Mlx5Hca *h = opaque;
+    Mlx5Table *t;
+
+    if (!visit_start_struct(v, name, NULL, 0, errp)) {
+        return;
+    }
+    QLIST_FOREACH(t, &h->tables, on_hca) {
+        uint32_t count = t->count;
+
+        visit_type_uint32(v, t->kind, &count, &error_abort);
+    }
+    visit_check_struct(v, &error_abort);
+    visit_end_struct(v, NULL);
+}
+
+void mlx5_tables_add_property(Mlx5Hca *h)
+{
+    object_property_add(OBJECT(h->dev), "objects", "Mlx5Objects", tables_get,
+                        NULL, NULL, h);
+}
+
+void mlx5_tables_del_property(Mlx5Hca *h)
+{
+    object_property_del(OBJECT(h->dev), "objects");
 }

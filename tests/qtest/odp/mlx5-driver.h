@@ -312,6 +312,14 @@ void qmlx5_free(QMlx5 *d);
 void qmlx5_stop(QMlx5 *d);
 /* A driver for the same device in another QEMU (after migration). */
 void qmlx5_moved(QMlx5 *d, QMlx5Host *to);
+/* The one device of qmlx5_start(""). */
+#define QMLX5_DEVICE "-device mlx5-hca,id=hca0,addr=0x4"
+/* Waits for a migration, either way; false: it failed. */
+bool qmlx5_migrated(QTestState *qts);
+/* Moves the machine to a fresh QEMU; the old one is ended. */
+QMlx5Host *qmlx5_migrate(QMlx5Host *from, const char *devices);
+/* ... that of qmlx5_start(""). */
+void qmlx5_move(QMlx5 *d);
 
 /* BAR0, big endian. */
 uint32_t qmlx5_bar_read(QMlx5 *d, uint64_t off);

@@ -5,11 +5,9 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "qobject/qdict.h"
 #include "mlx5-driver.h"
 
 #define VA 0x7f1234000000ull
-#define DEVICE "-device mlx5-hca,id=hca0,addr=0x4"
 
 enum {
     N = 64,                       /* faults pending */
@@ -17,49 +15,9 @@ enum {
     AFTER = 4,                    /* atomics executed, result not written */
 };
 
-static void wait_migrated(QTestState *from)
-{
-    gint64 end = g_get_monotonic_time() + 60 * G_USEC_PER_SEC;
-
-    for (;;) {
-        g_autofree char *status = NULL;
-        QDict *rsp = qtest_qmp(from, "{ 'execute': 'query-migrate' }");
-
-        status = g_strdup(qdict_get_try_str(qdict_get_qdict(rsp, "return"),
-                                            "status"));
-        qobject_unref(rsp);
-        g_assert_cmpstr(status, !=, "failed");
-        if (!g_strcmp0(status, "completed")) {
-            return;
-        }
-        g_assert_cmpint(g_get_monotonic_time(), <, end);
-        g_usleep(10000);
-    }
-}
-
-/* Moves the machine to a fresh QEMU; the old one is ended. */
-static QMlx5Host *migrate(QMlx5Host *from, const char *devices)
-{
-    g_autofree char *dir = g_dir_make_tmp("mlx5-XXXXXX", NULL);
-    g_autofree char *uri = g_strdup_printf("unix:%s/s", dir);
-    g_autofree char *path = g_strdup_printf("%s/s", dir);
-    g_autofree char *args = g_strdup_printf("%s -incoming %s", devices, uri);
-    QMlx5Host *to = qmlx5_host(args);
-
-    qtest_qmp_assert_success(from->qts, "{ 'execute': 'migrate', "
-                             "'arguments': { 'uri': %s } }", uri);
-    wait_migrated(from->qts);
-    qtest_qmp_eventwait(to->qts, "RESUME");
-    to->next = from->next;        /* what is allocated moved along */
-    qmlx5_host_free(from);
-    unlink(path);
-    rmdir(dir);
-    return to;
-}
-
 static void test_idle(void)
 {
-    QMlx5Host *h = qmlx5_host(DEVICE);
+    QMlx5Host *h = qmlx5_host(QMLX5_DEVICE);
     QMlx5 *d = qmlx5_open(h, QMLX5_SLOT);
     QMlx5Qp *qp;
     uint64_t buf;
@@ -77,8 +35,7 @@ static void test_idle(void)
         qmlx5_post_rdma(qp, QMLX5_OP_WRITE, all, buf, 5000, all, buf + 8192);
         qmlx5_cq_expect(qp->a.scq, QMLX5_CQE_REQ);
         qmlx5_expect(d, buf + 8192, 5000, i);
-        h = migrate(h, DEVICE);
-        qmlx5_moved(d, h);
+        qmlx5_move(d);
         /* Rings, doorbells, events and commands go on. */
         qmlx5_post_send(qp, QMLX5_OP_SEND, d->lkey, buf, 64);
         qmlx5_cq_expect(qp->a.scq, QMLX5_CQE_REQ);
@@ -103,7 +60,7 @@ static void test_idle(void)
  */
 static void test_faults(void)
 {
-    QMlx5Host *h = qmlx5_host(DEVICE);
+    QMlx5Host *h = qmlx5_host(QMLX5_DEVICE);
     QMlx5 *d = qmlx5_open(h, QMLX5_SLOT);
     QMlx5QpAttr a;
     QMlx5Qp *qp[N];
@@ -152,8 +109,7 @@ static void test_faults(void)
         g_assert_cmpint(qmlx5_get64_le(d, words + i * 8), ==, 511 + i);
     }
 
-    h = migrate(h, DEVICE);
-    qmlx5_moved(d, h);
+    qmlx5_move(d);
 
     for (int i = 0; i < N; i++) {
         qmlx5_cq_none(qp[i]->a.scq);
@@ -195,7 +151,7 @@ static void test_faults(void)
 /* The event queue was full when the machine moved: the rest comes there. */
 static void test_untold_faults(void)
 {
-    QMlx5Host *h = qmlx5_host(DEVICE);
+    QMlx5Host *h = qmlx5_host(QMLX5_DEVICE);
     QMlx5 *d = qmlx5_open(h, QMLX5_SLOT);
     QMlx5Qp *qp[12];
     QMlx5Fault f;
@@ -214,8 +170,7 @@ static void test_untold_faults(void)
                         VA + i * QMLX5_PAGE);
         mtt[i] = (mem + i * QMLX5_PAGE) | QMLX5_MTT_RW;
     }
-    h = migrate(h, DEVICE);
-    qmlx5_moved(d, h);
+    qmlx5_move(d);
     qmlx5_mtt_update(d, key, 0, mtt, 16);
     for (int i = 0; i < 12; i++) {
         qmlx5_pf_wait(d, &f);
@@ -231,7 +186,7 @@ static void test_untold_faults(void)
 /* A receiver that is not ready: the timer goes on at the other end. */
 static void test_timers(void)
 {
-    QMlx5Host *h = qmlx5_host(DEVICE);
+    QMlx5Host *h = qmlx5_host(QMLX5_DEVICE);
     QMlx5 *d = qmlx5_open(h, QMLX5_SLOT);
     QMlx5Qp *qp;
 
@@ -242,8 +197,7 @@ static void test_timers(void)
     qmlx5_fill(d, d->vectors + 512, 64, 1);
     qmlx5_post_send(qp, QMLX5_OP_SEND, d->lkey, d->vectors + 512, 64);
     qmlx5_cq_none(qp->a.scq);
-    h = migrate(h, DEVICE);
-    qmlx5_moved(d, h);
+    qmlx5_move(d);
     qmlx5_recv(qp, d->lkey, d->vectors + 1024, 64);
     for (int i = 0; i < 20; i++) {
         qmlx5_clock(d, 1000000);
@@ -273,7 +227,7 @@ static uint32_t elem_new(QMlx5 *d, uint8_t type, uint32_t parent, uint32_t max)
 /* A queue group's limit holds at the other end, and what waits for it. */
 static void test_paced(void)
 {
-    QMlx5Host *h = qmlx5_host(DEVICE);
+    QMlx5Host *h = qmlx5_host(QMLX5_DEVICE);
     QMlx5 *d = qmlx5_open(h, QMLX5_SLOT);
     uint8_t in[0x1d0] = { }, out[16], cqe[64];
     uint32_t leaf, all;
@@ -295,8 +249,7 @@ static void test_paced(void)
         qmlx5_post_rdma(qp, QMLX5_OP_WRITE, all, d->vectors, 1000, all,
                         d->vectors + 2048);
     }
-    h = migrate(h, DEVICE);
-    qmlx5_moved(d, h);
+    qmlx5_move(d);
     for (int i = 0; i < 8; i++) {
         qmlx5_clock(d, 1000000);
     }
@@ -329,7 +282,7 @@ static uint32_t flow_cmd(QMlx5 *d, uint16_t op, uint8_t *in, uint32_t len,
 /* Flow tables, and the numbers that general objects hold. */
 static void test_steering(void)
 {
-    QMlx5Host *h = qmlx5_host(DEVICE);
+    QMlx5Host *h = qmlx5_host(QMLX5_DEVICE);
     QMlx5 *d = qmlx5_open(h, QMLX5_SLOT);
     uint8_t in[1024] = { }, out[16], *ctx;
     uint32_t table, group, all, rqpn;
@@ -355,8 +308,7 @@ static void test_steering(void)
     g_assert_cmphex(qmlx5_cmd(d, in, 32, out, sizeof(out)), ==, 0);
     rqpn = qmlx5_be32(out + 8);
 
-    h = migrate(h, DEVICE);
-    qmlx5_moved(d, h);
+    qmlx5_move(d);
     qmlx5_post_rdma(qp, QMLX5_OP_WRITE, all, d->vectors, 8, all,
                     d->vectors + 8);
     qmlx5_cq_none(qp->a.scq);

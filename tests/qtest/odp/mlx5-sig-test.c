@@ -544,8 +544,11 @@ static void test_ranges(void)
     bench_free(b);
 }
 
-/* Pages that come one by one: the copy goes on in mid-block. */
-static void test_page_faults(void)
+/*
+ * Pages that come one by one: the copy goes on in mid-block, in another QEMU
+ * if the machine is @moved meanwhile.
+ */
+static void page_faults(bool moved)
 {
     Bench *b = bench();
     QMlx5 *d = b->d;
@@ -571,6 +574,10 @@ static void test_page_faults(void)
         g_assert_cmpint(n, <, pages);
         qmlx5_pf_wait(d, &fault);
         g_assert_cmphex(fault.va & ~0xfffull, ==, VA + n * QMLX5_PAGE);
+        if (moved && n % 2) {
+            qmlx5_move(d);
+            qmlx5_cq_none(b->qp->a.scq);
+        }
         mtt[n] = (b->src + n * QMLX5_PAGE) | QMLX5_MTT_RW;
         qmlx5_mtt_update(d, odp, 0, mtt, 8);
         g_assert_cmphex(qmlx5_pf_resume(d, &fault, false), ==, 0);
@@ -579,6 +586,59 @@ static void test_page_faults(void)
     g_assert_cmpint(n, ==, 6);
     g_assert_cmphex(qmlx5_cqe_op(cqe), ==, QMLX5_CQE_REQ);
     expect_bytes(b, b->dst, w, len);
+    bench_free(b);
+}
+
+static void test_page_faults(void)
+{
+    page_faults(false);
+}
+
+static void test_moved(void)
+{
+    page_faults(true);
+}
+
+/* What the key knows came along: an error in the last block is told. */
+static void test_error_moved(void)
+{
+    Bench *b = bench();
+    QMlx5 *d = b->d;
+    Format f = { DIF, 512, .app = 2, .ref = 8 };
+    g_autofree uint8_t *data = qmlx5_pattern(512 * 16, 3), *m = NULL;
+    uint32_t odp = qmlx5_mkey_odp(d, QMLX5_ALL, VA, 8), len;
+    uint8_t list[64], bsf[64];
+    uint64_t mtt[8] = { }, good, bad;
+    QMlx5Fault fault;
+    QMlx5Umr u;
+
+    qmlx5_pf_enable(d, 6);
+    m = signed_blocks(&f, data, 16, &len);
+    good = ldq_be_p(m + 520 * 15 + 512);
+    m[520 * 15 + 512] ^= 0x40;    /* in the last page of three */
+    bad = ldq_be_p(m + 520 * 15 + 512);
+    qmlx5_write(d, b->src, m, len);
+    u = umr_of(b, b->sig, VA, len, list);
+    stl_be_p(list + 4, odp);
+    bsf_fill(b, bsf, &f, &none, 0xff);
+    u.bsf = bsf;
+    u.mask |= QMLX5_M_SIGERR;
+    u.sigerr = !b->told;
+    g_assert_cmphex(post_umr(b, &u), ==, 0);
+    qmlx5_post_rdma(b->qp, QMLX5_OP_WRITE, b->sig, 0, 512 * 16, b->leaf,
+                    VA + MEM);
+    for (unsigned n = 0; n < 3; n++) {
+        qmlx5_pf_wait(d, &fault);
+        g_assert_cmphex(fault.va & ~0xfffull, ==, VA + n * QMLX5_PAGE);
+        qmlx5_cq_none(b->qp->a.scq);
+        qmlx5_move(d);
+        mtt[n] = (b->src + n * QMLX5_PAGE) | QMLX5_MTT_RW;
+        qmlx5_mtt_update(d, odp, 0, mtt, 8);
+        g_assert_cmphex(qmlx5_pf_resume(d, &fault, false), ==, 0);
+    }
+    expect_sigerr(b, b->qp->a.scq, 1 << 13, 1, 520 * 15, bad, good);
+    qmlx5_cq_expect(b->qp->a.scq, QMLX5_CQE_REQ);
+    expect_bytes(b, b->dst, data, 512 * 16);
     bench_free(b);
 }
 
@@ -751,6 +811,8 @@ int main(int argc, char **argv)
     qtest_add_func("/mlx5/sig/escape", test_escape);
     qtest_add_func("/mlx5/sig/ranges", test_ranges);
     qtest_add_func("/mlx5/sig/page-faults", test_page_faults);
+    qtest_add_func("/mlx5/sig/moved", test_moved);
+    qtest_add_func("/mlx5/sig/error-moved", test_error_moved);
     qtest_add_func("/mlx5/sig/drain", test_drain);
     qtest_add_func("/mlx5/sig/psv", test_psv);
     qtest_add_func("/mlx5/sig/bad-descriptors", test_bad_descriptors);

@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "qemu/osdep.h"
-#include "qobject/qdict.h"
 #include "mlx5-sva.h"
 
 enum { PORT_SLOT = 3, STRTAB_LOG2 = 9 };
@@ -285,44 +284,12 @@ void sva_respond(Sva *s, unsigned p, uint16_t prgi, unsigned code)
              (uint64_t)code << 12 | prgi);
 }
 
-static void wait_migrated(QTestState *from)
-{
-    gint64 end = g_get_monotonic_time() + 60 * G_USEC_PER_SEC;
-
-    for (;;) {
-        QDict *rsp = qtest_qmp(from, "{ 'execute': 'query-migrate' }");
-        g_autofree char *status = g_strdup(qdict_get_try_str(
-            qdict_get_qdict(rsp, "return"), "status"));
-
-        qobject_unref(rsp);
-        g_assert_cmpstr(status, !=, "failed");
-        if (!g_strcmp0(status, "completed")) {
-            return;
-        }
-        g_assert_cmpint(g_get_monotonic_time(), <, end);
-        g_usleep(10000);
-    }
-}
-
 void sva_migrate(Sva *s, const char *props)
 {
-    g_autofree char *dir = g_dir_make_tmp("mlx5-XXXXXX", NULL);
-    g_autofree char *uri = g_strdup_printf("unix:%s/s", dir);
-    g_autofree char *path = g_strdup_printf("%s/s", dir);
     g_autofree char *devices = sva_args(s->how, props);
-    g_autofree char *args = g_strdup_printf("%s -incoming %s", devices, uri);
-    QMlx5Host *from = s->h, *to = qmlx5_host(args);
 
-    qtest_qmp_assert_success(from->qts, "{ 'execute': 'migrate', "
-                             "'arguments': { 'uri': %s } }", uri);
-    wait_migrated(from->qts);
-    qtest_qmp_eventwait(to->qts, "RESUME");
-    to->next = from->next;
-    qmlx5_host_free(from);
-    unlink(path);
-    rmdir(dir);
-    s->h = to;
-    s->t.qts = to->qts;
-    qmlx5_moved(s->d, to);
+    s->h = qmlx5_migrate(s->h, devices);
+    s->t.qts = s->h->qts;
+    qmlx5_moved(s->d, s->h);
     sva_find_portals(s);
 }

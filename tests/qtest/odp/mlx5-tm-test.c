@@ -28,6 +28,7 @@ typedef struct Bench {
     QMlx5Qp *cmd;                 /* command queue pair */
     QMlx5Qp *client, *server;
     uint64_t src, dst;
+    uint32_t key;                 /* of buffers of entries */
 } Bench;
 
 typedef struct Xrq {
@@ -109,6 +110,7 @@ static Bench *bench_with(uint8_t offload)
     qmlx5_qp_rts(b->server);
     b->src = qmlx5_alloc(b->d->host, MEM);
     b->dst = qmlx5_alloc(b->d->host, MEM);
+    b->key = b->d->lkey;
     return b;
 }
 
@@ -143,7 +145,7 @@ static void list_op(Bench *b, QMlx5Qp *qp, uint8_t op, uint8_t flags,
         seg = w.b + w.len;
         w.len += 16;
         stl_be_p(seg, len);
-        stl_be_p(seg + 4, len ? b->d->lkey : 0x100);
+        stl_be_p(seg + 4, len ? b->key : 0x100);
         stq_be_p(seg + 8, va);
     }
     qmlx5_post(qp, &w);
@@ -262,7 +264,7 @@ static void test_commands(void)
 
     /* Queue pairs and its CQ. */
     g_assert_cmphex(qmlx5_cmd_simple(d, QMLX5_DESTROY_XRQ, 0, old, 0, NULL), ==,
-                    QMLX5_RES_BUSY);
+                    QMLX5_BAD_RES_STATE);
     g_assert_cmphex(qmlx5_cq_destroy(b->cq), ==, QMLX5_BAD_RES_STATE);
     g_assert_cmphex(qmlx5_cmd_simple(d, QMLX5_DESTROY_XRQ, 0, b->xrq->srqn, 0,
                                      NULL), ==, 0);
@@ -507,6 +509,129 @@ static void test_software_rendezvous(void)
     bench_free(b);
 }
 
+/* The device's read waits for the buffer's first page. */
+static void rndv_wait(Bench *b, uint64_t va, uint64_t data, uint32_t rkey,
+                      QMlx5Fault *f)
+{
+    uint8_t cqe[64];
+
+    b->key = qmlx5_mkey_odp(b->d, QMLX5_ALL, va, 16);
+    qmlx5_pf_enable(b->d, 6);
+    append(b, 0, 5, UINT64_MAX, va, 40000);
+    qmlx5_fill(b->d, data, 40000, 11);
+    rndv_message(b, 5, data, rkey, 40000);
+    expect_cqe(b, QMLX5_CQE_NO_PACKET, CONSUMED, 0, cqe);
+    qmlx5_pf_wait(b->d, f);
+    g_assert_cmphex(f->va & ~0xfffull, ==, va);
+}
+
+/* The machine moves while the device reads for a rendezvous, at each page. */
+static void test_rendezvous_moved(void)
+{
+    Bench *b = bench();
+    QMlx5 *d = b->d;
+    const uint64_t va = 0x7f0000000000ull;
+    uint32_t rkey = qmlx5_mkey_pa(d, d->pd, QMLX5_RR), n;
+    uint64_t data = qmlx5_alloc(d->host, MEM), fin = b->src + 4096;
+    uint64_t mtt[16] = { };
+    uint8_t cqe[64], h[16];
+    QMlx5Fault f;
+
+    qmlx5_recv(b->client, d->lkey, fin, 64);
+    rndv_wait(b, va, data, rkey, &f);
+    for (n = 0; n < 10; n++) {
+        if (n) {
+            qmlx5_pf_wait(d, &f);
+        }
+        g_assert_cmphex(f.va & ~0xfffull, ==, va + n * QMLX5_PAGE);
+        if (n % 3 == 0) {
+            qmlx5_move(d);
+        }
+        qmlx5_cq_none(b->cq);
+        mtt[n] = (b->dst + n * QMLX5_PAGE) | QMLX5_MTT_RW;
+        qmlx5_mtt_update(d, b->key, 0, mtt, 16);
+        g_assert_cmphex(qmlx5_pf_resume(d, &f, false), ==, 0);
+    }
+    expect_cqe(b, QMLX5_CQE_SEND, EXPECTED, 0, cqe);
+    g_assert_cmpint(qmlx5_be32(cqe + 44), ==, 40000);
+    qmlx5_expect(d, b->dst, 40000, 11);
+    g_assert_cmpint(qmlx5_cq_expect(b->client->a.rcq, QMLX5_CQE_SEND), ==, 16);
+    qmlx5_read(d, fin, h, sizeof(h));
+    check_header(h, FIN, 5);
+
+    /* The list came along. */
+    b->key = d->lkey;
+    append(b, 1, 6, UINT64_MAX, b->dst, 4096);
+    message(b, EAGER, 6, 100, 3);
+    expect_cqe(b, QMLX5_CQE_SEND, CONSUMED_MSG, 1, cqe);
+    qmlx5_expect(d, b->dst, 100, 3);
+    bench_free(b);
+}
+
+/* Where @n bytes that begin with @what are in @s. */
+static size_t find(const uint8_t *s, size_t len, const uint8_t *what, size_t n)
+{
+    for (size_t i = 0; i + n <= len; i++) {
+        if (!memcmp(s + i, what, n)) {
+            return i;
+        }
+    }
+    g_assert_not_reached();
+}
+
+/*
+ * A stream in which the device reads for a rendezvous that is not there is
+ * refused; the same one as it was is not.
+ */
+static void test_malformed_stream(void)
+{
+    Bench *b = bench();
+    QMlx5 *d = b->d;
+    const uint64_t va = 0x7f0000000000ull;
+    uint32_t rkey = qmlx5_mkey_pa(d, d->pd, QMLX5_RR);
+    uint64_t data = qmlx5_alloc(d->host, MEM);
+    g_autofree char *dir = g_dir_make_tmp("mlx5-XXXXXX", NULL);
+    g_autofree char *path = g_strdup_printf("%s/s", dir);
+    g_autofree char *uri = g_strdup_printf("file:%s", path);
+    g_autofree char *s = NULL;
+    uint8_t elem[22] = { };
+    size_t len, at;
+    QMlx5Fault f;
+
+    rndv_wait(b, va, data, rkey, &f);
+    qtest_qmp_assert_success(d->qts, "{ 'execute': 'migrate', "
+                             "'arguments': { 'uri': %s } }", uri);
+    g_assert_true(qmlx5_migrated(d->qts));
+    g_assert_true(g_file_get_contents(path, &s, &len, NULL));
+    /* Queue, entry, what is read; before it, that an element follows. */
+    stl_be_p(elem, b->xrq->srqn);
+    stl_be_p(elem + 6, rkey);
+    stl_be_p(elem + 10, 40000);
+    stq_be_p(elem + 14, data);
+    at = find((uint8_t *)s, len, elem, sizeof(elem));
+    g_assert_cmphex(s[at - 1], ==, 1);
+
+    for (int i = 0; i < 2; i++) {
+        /* Its header of 32 bytes and a flag end the element. */
+        const size_t n = sizeof(elem) + 32 + 1 + 1;
+        QMlx5Host *to = qmlx5_host(QMLX5_DEVICE " -incoming defer");
+
+        if (i) {
+            memmove(s + at - 1, s + at - 1 + n, len - at + 1 - n);
+            len -= n;
+            g_assert_true(g_file_set_contents(path, s, len, NULL));
+        }
+        qtest_qmp_assert_success(to->qts, "{ 'execute': 'migrate-incoming', "
+                                 "'arguments': { 'uri': %s, "
+                                 "'exit-on-error': false } }", uri);
+        g_assert_true(qmlx5_migrated(to->qts) == !i);
+        qmlx5_host_free(to);
+    }
+    unlink(path);
+    rmdir(dir);
+    bench_free(b);
+}
+
 /* Header and buffer of pages that are absent at first. */
 static void test_page_faults(void)
 {
@@ -553,5 +678,7 @@ int main(int argc, char **argv)
     qtest_add_func("/mlx5/tm/rendezvous", test_rendezvous);
     qtest_add_func("/mlx5/tm/software-rendezvous", test_software_rendezvous);
     qtest_add_func("/mlx5/tm/page-faults", test_page_faults);
+    qtest_add_func("/mlx5/tm/rendezvous-moved", test_rendezvous_moved);
+    qtest_add_func("/mlx5/tm/malformed-stream", test_malformed_stream);
     return g_test_run();
 }
