@@ -43,18 +43,20 @@ class Functional:
 
 def functional():
     """The functional tests, sorted. A comment near the top of a test,
-    `# odp: minutes=N`, sets its budget; `long` keeps it for long runs,
-    `x86_64` asks for that emulator too, `kernel=sva` for that kernel: it is
-    built before, outside the budget."""
+    `# odp: minutes=N`, sets its budget, `long-minutes=N` that of a long run;
+    `long` keeps it for long runs, `x86_64` asks for that emulator too,
+    `kernel=sva` for that kernel: it is built before, outside the budget."""
     found = []
+    budget = 'long-minutes' if os.environ.get('ODP_LONG') else 'minutes'
     for path in sorted(FUNCTIONAL.glob('test_*.py')):
         test = Functional(path)
         head = '\n'.join(path.read_text().splitlines()[:40])
         for line in re.findall(r'^# odp: *(.*)$', head, re.M):
             for word in line.replace(',', ' ').split():
                 key, _, value = word.partition('=')
-                if key == 'minutes' and value.isdigit():
-                    test.minutes = int(value)
+                if key in ('minutes', 'long-minutes') and value.isdigit():
+                    if key == budget or key == 'minutes':
+                        test.minutes = int(value)
                 elif key == 'long':
                     test.long = True
                 elif key == 'x86_64':
@@ -63,7 +65,8 @@ def functional():
                     test.kernel = value
                 else:
                     raise OdpError(f'{path.name}: "# odp: {word}" is none of '
-                                   'minutes=N, long, x86_64, kernel=NAME')
+                                   'minutes=N, long-minutes=N, long, x86_64, '
+                                   'kernel=NAME')
         found.append(test)
     return found
 

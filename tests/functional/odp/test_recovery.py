@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-# odp: minutes=4
+# odp: minutes=4 long-minutes=150
 """What breaks a device under full load, again and again: function reset,
 driver unbound, the firmware's death, restarts of the guest. The driver comes
 back each time and moves the right bytes. With ODP_LONG a hundred times each."""
@@ -42,6 +42,7 @@ class Stock(Base, odptest.GuestTest):
         self.end_load()
         if number % 10 == 0 or number == TIMES - 1:
             self.traffic()
+            print(f'# {number + 1} of {TIMES}', flush=True)
 
     def test_function_reset(self):
         """Behind the driver's back: it finds the device disabled in its
@@ -133,6 +134,8 @@ class Restarts(Base, odptest.GuestTest):
             else:
                 self.guest.restart_by('reboot -f')
             self.wait_device()
+            if i % 10 == 0 or i == TIMES - 1:
+                print(f'# {i + 1} of {TIMES}', flush=True)
         self.traffic()
 
 
