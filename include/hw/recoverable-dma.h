@@ -175,6 +175,7 @@ typedef struct RecoverableDMAHold {
     hwaddr addr;
     bool is_write;
     bool bounce;        /* host is a buffer of the hold's own */
+    MemTxAttrs attrs;   /* of what release writes from that buffer */
 } RecoverableDMAHold;
 
 /* The longest hold of what is not RAM */

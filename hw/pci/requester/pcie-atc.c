@@ -131,6 +131,31 @@ static bool atc_listen(PCIeRequester *r, uint32_t pasid)
     return p->inv_registered;
 }
 
+/*
+ * A translation request. A PASID that means nothing leaves nothing behind: a
+ * guest can name a million of them.
+ */
+static ssize_t atc_ask(PCIeRequester *r, uint32_t pasid, bool priv, bool exec,
+                       hwaddr page, bool no_write, IOMMUTLBEntry *tlb)
+{
+    bool known = r->mr || g_hash_table_contains(r->pasids,
+                                                GUINT_TO_POINTER(pasid));
+    uint32_t errors = 0;
+    ssize_t n;
+
+    if (!atc_listen(r, pasid)) {
+        return -EPERM;
+    }
+    n = pci_ats_request_translation(r->dev, pasid, priv, exec, page, ATC_PAGE,
+                                    no_write, tlb, 1, &errors);
+    trace_pcie_atc_request(r->dev->name, pasid, page, n,
+                           n == 1 ? tlb->perm : 0);
+    if (n < 0 && !known) {
+        g_hash_table_remove(r->pasids, GUINT_TO_POINTER(pasid));
+    }
+    return n;
+}
+
 PCIeAtcResult pcie_atc_translate(PCIeRequester *r, PCIeRequest *req,
                                  hwaddr addr, IOMMUAccessFlags access,
                                  PCIeAtcEntry *out)
@@ -139,7 +164,6 @@ PCIeAtcResult pcie_atc_translate(PCIeRequester *r, PCIeRequest *req,
     hwaddr page = addr & ~(ATC_PAGE - 1);
     PCIeAtcEntry *e = atc_slot(r->atc, page, pasid);
     IOMMUTLBEntry tlb;
-    uint32_t errors = 0;
     ssize_t n;
 
     if (e->perm && e->page == page && e->pasid == pasid &&
@@ -150,14 +174,8 @@ PCIeAtcResult pcie_atc_translate(PCIeRequester *r, PCIeRequest *req,
     }
     r->n_atc_miss++;
 
-    if (!atc_listen(r, pasid)) {
-        return ATC_REFUSED;
-    }
-    n = pci_ats_request_translation(r->dev, pasid, req->priv, req->exec, page,
-                                    ATC_PAGE, !(access & IOMMU_WO), &tlb, 1,
-                                    &errors);
-    trace_pcie_atc_request(r->dev->name, pasid, page, n,
-                           n == 1 ? tlb.perm : 0);
+    n = atc_ask(r, pasid, req->priv, req->exec, page, !(access & IOMMU_WO),
+                &tlb);
     if (n == -EIO) {
         return ATC_ERROR;
     }
@@ -188,12 +206,9 @@ PCIeAtcResult pcie_atc_translate(PCIeRequester *r, PCIeRequest *req,
 
 bool pcie_requester_probe(PCIeRequester *r, uint32_t pasid)
 {
-    uint32_t errors = 0;
     IOMMUTLBEntry tlb;
 
-    return atc_listen(r, pasid) &&
-           pci_ats_request_translation(r->dev, pasid, false, false, 0,
-                                       ATC_PAGE, true, &tlb, 1, &errors) >= 0;
+    return atc_ask(r, pasid, false, false, 0, true, &tlb) >= 0;
 }
 
 bool pcie_atc_needs_check(PCIeRequester *r, const PCIeAtcEntry *e)

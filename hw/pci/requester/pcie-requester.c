@@ -77,6 +77,12 @@ static void dma_resume(RecoverableDMAReq *dma, RecoverableDMAResult how)
     req->ready(req, how == RECOVERABLE_DMA_RETRY);
 }
 
+/* Who writes: what takes MSIs goes by it. */
+static MemTxAttrs attrs_of(PCIeRequester *r)
+{
+    return (MemTxAttrs) { .requester_id = pci_requester_id(r->dev) };
+}
+
 /* May this function send this request at all? */
 static bool may_send(PCIeRequester *r, const PCIeRequest *req)
 {
@@ -186,6 +192,9 @@ PCIeRequesterResult pcie_requester_hold(PCIeRequester *r, PCIeRequest *req,
             }
             hold->page = e.mask + 1;
         }
+        if (hold->bounce) {
+            hold->attrs = attrs_of(r);
+        }
         return PCIE_REQUESTER_OK;
     case RECOVERABLE_DMA_STALLED:
         r->n_stall++;
@@ -210,7 +219,7 @@ PCIeRequesterResult pcie_requester_rw(PCIeRequester *r, PCIeRequest *req,
         /* plain DMA, as pci_dma_rw() does it */
         if (!len || !may_send(r, req) ||
             address_space_rw(pci_get_address_space(r->dev), addr,
-                             MEMTXATTRS_UNSPECIFIED, buf, len, is_write)) {
+                             attrs_of(r), buf, len, is_write)) {
             return len ? PCIE_REQUESTER_FAULT : PCIE_REQUESTER_OK;
         }
         *done = len;

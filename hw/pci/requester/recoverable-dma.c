@@ -45,6 +45,7 @@ static bool hold_memory(AddressSpace *as, hwaddr addr, hwaddr len,
     hold->host = g_malloc0(hold->len);
     hold->bounce = true;
     hold->addr = addr;
+    hold->attrs = attrs;
     if (!is_write &&
         address_space_read(as, addr, attrs, hold->host, hold->len)) {
         g_free(hold->host);
@@ -103,8 +104,8 @@ void recoverable_dma_release(RecoverableDMAHold *hold, uint64_t done)
     } else {
         if (hold->is_write && done) {
             /* a posted write: nobody hears of an error */
-            address_space_write(hold->as, hold->addr, MEMTXATTRS_UNSPECIFIED,
-                                hold->host, done);
+            address_space_write(hold->as, hold->addr, hold->attrs, hold->host,
+                                done);
         }
         g_free(hold->host);
     }

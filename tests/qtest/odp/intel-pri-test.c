@@ -12,12 +12,13 @@
 #include "hw/i386/intel_iommu_internal.h"
 
 #define VTD "-device intel-iommu,x-scalable-mode=on,x-flts=on," \
-            "x-pasid-mode=on,device-iotlb=on,aw-bits=48"
+            "x-pasid-mode=on,device-iotlb=on,aw-bits=48,intremap=on"
 
 enum {
     ECAM = 0xb0000000, BAR0 = 0xc0000000, BAR1 = 0xc0100000, DEVFN = 4 << 3,
     ROOT = 0x100000, CONTEXT = 0x101000, PASID_DIR = 0x102000,
     PASID_TABLE = 0x103000, TABLES = 0x110000, EMPTY = 0x118000,
+    IRT = 0x11a000,
     IQ = 0x120000, PRQ = 0x130000, STATUS = 0x140000, PAGE = 0x200000,
     VA = 0x40201000, PASID = 5, SID = DEVFN,
 };
@@ -113,7 +114,8 @@ static Vtd *start(const char *more)
 {
     Vtd *t = g_new0(Vtd, 1);
 
-    t->qts = qtest_initf("-machine q35 -m 128M " VTD "%s -nodefaults "
+    t->qts = qtest_initf("-machine q35,kernel-irqchip=split -m 128M " VTD
+                         "%s -nodefaults "
                          "-device pcie-exerciser,addr=4", more);
     return t;
 }
@@ -180,7 +182,7 @@ static Vtd *setup(void)
     return t;
 }
 
-static void dma_start(Vtd *t, uint64_t va, bool write)
+static void dma_start_pasid(Vtd *t, uint32_t pasid, uint64_t va, bool write)
 {
     uint64_t ch = BAR0 + CHANNEL;
 
@@ -189,9 +191,14 @@ static void dma_start(Vtd *t, uint64_t va, bool write)
     qtest_writel(t->qts, ch + 12, va >> 32);
     qtest_writel(t->qts, ch + 16, 8);
     qtest_writel(t->qts, ch + 20, 4);
-    qtest_writel(t->qts, ch + 24, PASID);
+    qtest_writel(t->qts, ch + 24, pasid);
     qtest_writel(t->qts, ch, 1 | write << 4 | 1 << 6);
     qtest_clock_step(t->qts, 1000);
+}
+
+static void dma_start(Vtd *t, uint64_t va, bool write)
+{
+    dma_start_pasid(t, PASID, va, write);
 }
 
 static bool dma_waits(Vtd *t)
@@ -350,6 +357,108 @@ static void test_untranslated_fault(void)
     end(t);
 }
 
+static unsigned address_spaces(Vtd *t)
+{
+    g_autofree char *text = qtest_hmp(t->qts, "info mtree");
+    unsigned n = 0;
+
+    for (char *at = text; (at = strstr(at, "vtd-root")); at++) {
+        n++;
+    }
+    return n;
+}
+
+/* PASIDs that no table can hold cost nothing; the others at most one each. */
+static void test_many_pasids(void)
+{
+    Vtd *t = setup();
+    unsigned before = address_spaces(t);
+
+    for (uint32_t pasid = 256; pasid < 1 << 20; pasid += 251) {
+        dma_start_pasid(t, pasid, VA, false);
+        g_assert_cmpuint(dma_status(t), !=, 0);
+    }
+    g_assert_cmpuint(address_spaces(t), ==, before);
+    for (uint32_t pasid = 1; pasid < 256; pasid++) {
+        if (pasid != PASID) {
+            dma_start_pasid(t, pasid, VA, false);
+            g_assert_cmpuint(dma_status(t), !=, 0);
+        }
+    }
+    g_assert_cmpuint(address_spaces(t), <=, before + 255);
+    end(t);
+}
+
+/* The exerciser writes an MSI; the reason why it was stopped, 0: it was not. */
+static unsigned msi(Vtd *t, uint32_t addr, uint32_t data)
+{
+    uint64_t ch = BAR0 + CHANNEL, fault;
+
+    qtest_writel(t->qts, BAR1, data);
+    qtest_writel(t->qts, ch + 4, 0);
+    qtest_writel(t->qts, ch + 8, addr);
+    qtest_writel(t->qts, ch + 12, 0);
+    qtest_writel(t->qts, ch + 16, 4);
+    qtest_writel(t->qts, ch + 20, 4);
+    /* without PASID, memory from the device */
+    qtest_writel(t->qts, ch, 1 | 1 << 4);
+    qtest_clock_step(t->qts, 1000);
+    g_assert(!dma_waits(t));
+    fault = vtd_r(t, DMAR_FRCD_REG_0_2);
+    if (!(fault & VTD_FRCD_F)) {
+        g_assert_cmphex(vtd_r32(t, DMAR_FSTS_REG) & VTD_FSTS_PPF, ==, 0);
+        return 0;
+    }
+    g_assert_cmphex(fault & VTD_FRCD_SID_MASK, ==, SID);
+    vtd_w(t, DMAR_FRCD_REG_0_2, VTD_FRCD_F);
+    return fault >> 32 & 0xff;
+}
+
+/* 5.1.5 */
+static uint32_t remappable(unsigned index)
+{
+    return 0xfee00000 | index << 5 | 1 << 4;
+}
+
+/* 9.9: present, vector 0x40 + index; the source ID is compared */
+static void set_irte(Vtd *t, unsigned index, uint16_t sid)
+{
+    qtest_writeq(t->qts, IRT + index * 16, (0x40 + index) << 16 | 1);
+    qtest_writeq(t->qts, IRT + index * 16 + 8, 1 << 18 | sid);
+}
+
+/* 5.1.4, 5.1.5: MSIs of its own, of another function, of nobody. */
+static void test_msi(void)
+{
+    Vtd *t = setup();
+    uint32_t on = VTD_GCMD_QIE | VTD_GCMD_TE;
+
+    qtest_writew(t->qts, ecam(ext_cap(t, CAP_ATS) + 6), 0);
+    qtest_writel(t->qts, BAR0 + X_CTL, 0);
+    /* Without remapping whatever is written passes. */
+    g_assert_cmphex(msi(t, 0xfee00000, 0x55), ==, 0);
+
+    set_irte(t, 3, SID);
+    set_irte(t, 4, SID + 8);
+    vtd_w(t, DMAR_IRTA_REG, IRT | 7);
+    vtd_w32(t, DMAR_GCMD_REG, on | VTD_GCMD_SIRTP);
+    vtd_w32(t, DMAR_GCMD_REG, on | VTD_GCMD_IRE);
+    g_assert_cmphex(msi(t, remappable(3), 0), ==, 0);
+    g_assert_cmphex(msi(t, remappable(4), 0), ==, VTD_FR_IR_SID_ERR);
+    g_assert_cmphex(msi(t, remappable(5), 0), ==, VTD_FR_IR_ENTRY_P);
+    g_assert_cmphex(msi(t, remappable(300), 0), ==, VTD_FR_IR_INDEX_OVER);
+    g_assert_cmphex(msi(t, 0xfee00000, 0x55), ==, VTD_FR_IR_REQ_COMPAT);
+
+    /* Interrupts of the old format can be let through, but not with EIME. */
+    vtd_w32(t, DMAR_GCMD_REG, on | VTD_GCMD_IRE | VTD_GCMD_CFI);
+    g_assert_cmphex(vtd_r32(t, DMAR_GSTS_REG) & VTD_GSTS_CFIS, !=, 0);
+    g_assert_cmphex(msi(t, 0xfee00000, 0x55), ==, 0);
+    g_assert_cmphex(msi(t, remappable(4), 0), ==, VTD_FR_IR_SID_ERR);
+    vtd_w32(t, DMAR_GCMD_REG, on | VTD_GCMD_IRE);
+    g_assert_cmphex(msi(t, 0xfee00000, 0x55), ==, VTD_FR_IR_REQ_COMPAT);
+    end(t);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -359,5 +468,7 @@ int main(int argc, char **argv)
     qtest_add_func("/intel-pri/served", test_served);
     qtest_add_func("/intel-pri/stray-response", test_stray_response);
     qtest_add_func("/intel-pri/untranslated-fault", test_untranslated_fault);
+    qtest_add_func("/intel-pri/many-pasids", test_many_pasids);
+    qtest_add_func("/intel-pri/msi", test_msi);
     return g_test_run();
 }
