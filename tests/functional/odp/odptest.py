@@ -276,6 +276,13 @@ class TestGuest(machine.Guest):
                 and not HARMLESS.search(li)
                 and not (allow and re.search(allow, li))]
 
+    def smmu(self):
+        """QOM path of the virt machine's SMMUv3."""
+        for child in self.qmp('qom-list', path='/machine/unattached'):
+            if child['type'] == 'child<arm-smmuv3>':
+                return '/machine/unattached/' + child['name']
+        raise AssertionError('no SMMUv3')
+
     def save(self, path, seconds=120):
         """Stop the machine and write its state to a file."""
         self.qmp('stop')

@@ -131,12 +131,6 @@ class SmmuV3:
     def firmware():
         return []
 
-    def smmu(self):
-        for child in self.guest.qmp('qom-list', path='/machine/unattached'):
-            if child['type'] == 'child<arm-smmuv3>':
-                return '/machine/unattached/' + child['name']
-        self.fail('no SMMU')
-
     def test_probe(self):
         log = self.sh('dmesg')
         self.assertRegex(log, r'arm-smmu-v3 .*oas 52-bit')
@@ -170,7 +164,7 @@ class SmmuV3:
         self.assertIn('event 0x10 received', self.sh('dmesg'))
 
     def test_perf(self):
-        path = self.smmu()
+        path = self.guest.smmu()
 
         def totals():
             return {k: self.guest.qmp('qom-get', path=path, property=v)

@@ -31,7 +31,7 @@ class Kill(Lives, Sva, odptest.GuestTest):
         iters = 1000 if odptest.LONG else 4
         out = self.odp('owner', '--iters', iters, seconds=3600)
         reused = int(re.search(r'PASIDs reused: (\d+)', out)[1])
-        self.assertGreaterEqual(reused, iters * 9 // 10)
+        self.assertEqual(reused, iters)
 
     def test_kill(self):
         self.many('kill', 1000 if odptest.LONG else 20)

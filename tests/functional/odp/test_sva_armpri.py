@@ -12,6 +12,7 @@ class Pri(Tests, Keys, odptest.GuestTest):
     kernel_name = 'sva-pri'
     smmu = ('oas=52', 'ssidsize=16', 'ats=on', 'pri=on')
     ats = True
+    asked = 'smmuv3_pri_request'
 
 
 class Kill(Lives, Sva, odptest.GuestTest):

@@ -7,7 +7,7 @@ leaves out built from the same source."""
 
 import odptest
 from odp import intree, kernel
-from svatest import Keys, Moved, Sva, Tests
+from svatest import Keys, Lives, Moved, Sva, Tests
 
 
 class Intel(Sva):
@@ -15,6 +15,8 @@ class Intel(Sva):
     iommu = 'intel'
     smmu = ()
     ats = True
+    asked = 'pcie_pri_request'
+    stopped = ()
     load = 'modprobe uio; insmod /root/uio_pci_generic_sva.ko'
 
     @classmethod
@@ -28,6 +30,15 @@ class Intel(Sva):
 
 class Pri(Intel, Tests, Keys, odptest.GuestTest):
     """Path 3: page requests."""
+
+
+class Kill(Lives, Intel, odptest.GuestTest):
+    """Owners killed in mid-fault."""
+    smmu = ()
+    flaws = ('intel-lost-drain', 'late-release')
+
+    def test_kill(self):
+        self.many('kill', 200 if odptest.LONG else 20)
 
 
 class MovedPri(Moved, Intel, odptest.GuestTest):

@@ -18,9 +18,20 @@ struct isolate {
     uint8_t *mine;
     struct ibv_mr *mr, *foreign_mr;
     struct rng rng;
-    unsigned tries[KINDS], refused_keys, errors;
+    unsigned tries[KINDS], refused_keys, errors, reached;
+    uint32_t latched;           /* PASID of A's portal */
+    FILE *list;                 /* or NULL */
     bool bad;
 };
+
+/* The HCA lets this one through to the IOMMU, which has to stop it. */
+static void reaches_iommu(struct isolate *t, const void *at)
+{
+    t->reached++;
+    if (t->list) {
+        fprintf(t->list, "0x%x %p\n", t->latched, at);
+    }
+}
 
 static void attempt(struct isolate *t, unsigned kind, uint32_t key, bool local)
 {
@@ -42,6 +53,9 @@ static void attempt(struct isolate *t, unsigned kind, uint32_t key, bool local)
         r.remote = t->mine;
         r.rkey = t->mr->rkey;
         want = IBV_WC_LOC_PROT_ERR;
+    }
+    if (kind < 3) {
+        reaches_iommu(t, at);
     }
     got = link_do(l, &r, NULL);
     t->tries[kind]++;
@@ -74,7 +88,9 @@ static void wrong_pasid(struct isolate *t)
         t->refused_keys++;
         t->tries[2]++;
     } else {
+        t->latched = pasid;
         attempt(t, 2, t->a.key, false);
+        t->latched = own;
     }
     if (owner_relatch(&t->a, own)) {
         die("the owner cannot have its own PASID again");
@@ -135,7 +151,16 @@ int mode_isolate(const struct options *opt)
     owner_start(&t.b, opt->portal[1], t.v.pd, NULL, BYTES, 22);
     printf("A: PASID %u, key 0x%x; B: PASID %u, key 0x%x\n", t.a.pasid,
            t.a.key, t.b.pasid, t.b.key);
-    for (unsigned i = 0; i < opt->iters && !t.bad; i++) {
+    t.latched = t.a.pasid;
+    if (opt->list) {
+        t.list = fopen(opt->list, "w");
+        if (!t.list) {
+            die_errno(opt->list);
+        }
+    }
+    /* What turns out to be A's own is no attempt. */
+    for (unsigned i = 0; t.errors + t.refused_keys < opt->iters && !t.bad;
+         i++) {
         one(&t, rng_below(&t.rng, KINDS));
         if ((i & 63) == 63 && !owner_check(&t.b, 22, 0, BYTES)) {
             printf("FAIL: B's memory changed\n");
@@ -146,8 +171,11 @@ int mode_isolate(const struct options *opt)
         printf("%-30s %u\n", kinds[i], t.tries[i]);
         t.bad |= opt->iters >= 100 && !t.tries[i];
     }
-    printf("denied by an error completion %u, no key given %u\n", t.errors,
-           t.refused_keys);
+    printf("denied by an error completion %u, no key given %u; stopped by the "
+           "IOMMU %u\n", t.errors, t.refused_keys, t.reached);
+    if (t.list && fclose(t.list)) {
+        die_errno(opt->list);
+    }
     if (!owner_check(&t.b, 22, 0, BYTES) || !owner_check(&t.a, 21, 0, BYTES)) {
         printf("FAIL: memory changed\n");
         t.bad = true;

@@ -69,7 +69,9 @@ static void usage(void)
            "  --disturb      fork, reclaim and collapse under traffic\n"
            "  --huge         2 MiB pages\n"
            "  --stalls N     count: a fault stalls N times until it is served\n"
-           "  --release FILE pending: ends when this file is there\nMODE:\n");
+           "  --release FILE pending: ends when this file is there\n"
+           "  --list FILE    isolate: PASID and address of what the IOMMU has "
+           "to stop\nMODE:\n");
     for (unsigned i = 0; i < ARRAY_SIZE(modes); i++) {
         printf("  %-10s %s\n", modes[i].name, modes[i].help);
     }
@@ -90,6 +92,7 @@ int main(int argc, char **argv)
         { "huge", no_argument, NULL, 'H' },
         { "stalls", required_argument, NULL, 'S' },
         { "release", required_argument, NULL, 'r' },
+        { "list", required_argument, NULL, 'l' },
         { 0 }
     };
     struct options opt = { .iters = 200, .threads = 1, .seed = 1,
@@ -135,6 +138,9 @@ int main(int argc, char **argv)
             break;
         case 'r':
             opt.release = optarg;
+            break;
+        case 'l':
+            opt.list = optarg;
             break;
         default:
             usage();

@@ -19,6 +19,7 @@ struct options {
     bool disturb;
     bool huge;
     const char *release;        /* a file, or NULL */
+    const char *list;
 };
 
 #define SVA_ALL (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
