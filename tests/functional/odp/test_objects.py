@@ -118,8 +118,10 @@ class Objects(odptest.GuestTest):
         if not odptest.LONG:
             return
         for what in ('make_qps', 'make_mrs', 'drop_mrs', 'drop_qps'):
-            third = len(costs[what]) // 3
-            early, late = min(costs[what][:third]), min(costs[what][-third:])
+            # The first takes what the driver kept.
+            rounds = costs[what][1:]
+            third = len(rounds) // 3
+            early, late = min(rounds[:third]), min(rounds[-third:])
             print(f'# {what}: {early:.0f} us early, {late:.0f} us late',
                   flush=True)
             self.assertLess(max(early, late) / min(early, late), FLAT, what)
