@@ -7,7 +7,7 @@ with and without ATS."""
 import re
 
 import odptest
-from svatest import Keys, Lives, Moved, Sva, Tests
+from svatest import Giant, Keys, Lives, Moved, Sva, Tests
 
 
 class Stall(Tests, odptest.GuestTest):
@@ -39,10 +39,20 @@ class Kill(Lives, Sva, odptest.GuestTest):
 
 class Unbind(Lives, Sva, odptest.GuestTest):
     """The driver taken away in mid-fault."""
-    flaws = ('unbind-keeps-pasid', *Kill.flaws)
+    flaws = ('unbind-keeps-pasid', 'unbind-keeps-vectors', *Kill.flaws)
 
     def test_unbind(self):
         self.many('unbind', 200 if odptest.LONG else 6)
+
+    def test_vectors(self):
+        """A function with MSIs, which portals do not have."""
+        out = self.sh('grep -l 0xed01 /sys/bus/pci/devices/*/device')
+        self.try_sh(f'echo {out.split("/")[-2]} '
+                    '>/sys/bus/pci/drivers/uio_pci_sva/unbind')
+        bad = self.guest.bad_log_lines(self.allow_log, self.flaws)
+        self.assertEqual(bad, [], bad and self.sh('dmesg | tail -n 60'))
+        self.assertTrue(self.guest.met['unbind-keeps-vectors'])
+        self.guest.restart()
 
 
 class MovedStall(Moved, Sva, odptest.GuestTest):
@@ -52,6 +62,12 @@ class MovedStall(Moved, Sva, odptest.GuestTest):
 
 class MovedAts(Moved, Sva, odptest.GuestTest):
     """The same with ATS on top."""
+    smmu = Ats.smmu
+    ats = True
+
+
+class GiantAts(Giant, odptest.GuestTest):
+    """One stall for 1 GiB."""
     smmu = Ats.smmu
     ats = True
 

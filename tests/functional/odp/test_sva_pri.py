@@ -7,7 +7,7 @@ leaves out built from the same source."""
 
 import odptest
 from odp import intree, kernel
-from svatest import Keys, Lives, Moved, Sva, Tests
+from svatest import Giant, Keys, Lives, Moved, Sva, Tests
 
 
 class Intel(Sva):
@@ -39,6 +39,10 @@ class Kill(Lives, Intel, odptest.GuestTest):
 
     def test_kill(self):
         self.many('kill', 200 if odptest.LONG else 20)
+
+
+class GiantPri(Intel, Giant, odptest.GuestTest):
+    """One page request for 1 GiB."""
 
 
 class MovedPri(Moved, Intel, odptest.GuestTest):

@@ -43,6 +43,7 @@ EOF''')
 
     def both(self, mode, pci, driver=None):
         """With both interfaces; then the driver has it back."""
+        said = ''
         for how in 'type1', 'iommufd':
             script = f'set -e; sh /tmp/rebind vfio-pci {pci}; ' \
                 f'python3 /usr/local/bin/odp-vfio.py {mode} {how} {pci}'
@@ -52,13 +53,16 @@ EOF''')
             print(''.join(f'# {how}: {line}\n'
                           for line in out.splitlines()), end='', flush=True)
             self.assertIn('done', out)
+            said += out
         # Nothing else was disturbed.
         self.odp('traffic', '--iters', 50, '--kib', 64)
+        return said
 
     def test_exerciser(self):
         """Mapped and unmapped under traffic; MSI doorbells."""
         pci = self.sh('grep -l 0xed01 /sys/bus/pci/devices/*/device')
-        self.both('exerciser', pci.split('/')[-2])
+        out = self.both('exerciser', pci.split('/')[-2])
+        self.assertEqual(out.count('MSIs written 256, interrupts 1'), 2)
 
     def test_hca(self):
         """The second one: commands through mapped memory."""

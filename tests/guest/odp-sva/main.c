@@ -26,6 +26,7 @@ static const struct {
     { "pending", mode_pending, "accesses held until --release" },
     { "denied", mode_denied, "page requests that the kernel denies" },
     { "bench", mode_bench, "what faults cost, beside pinned memory" },
+    { "giant", mode_giant, "a page of 1 GiB" },
     { "limit", mode_limit, "a buffer that does not fit into memory" },
 };
 
