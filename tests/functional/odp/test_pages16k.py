@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-# odp: minutes=3 kernel=stock-16k
+# odp: minutes=3 long-minutes=20 kernel=stock-16k
 """Pages of 16 KiB: Debian's own kernel of that kind, on-demand paging of the
 device, behind an SMMU and (in long runs) without one."""
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-# odp: minutes=6 kernel=sva
+# odp: minutes=8 long-minutes=90 kernel=sva
 """Shared virtual addressing behind the SMMUv3, which stalls what is absent:
 with and without ATS."""
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-# odp: long minutes=8 kernel=sva-pri
+# odp: long minutes=60 kernel=sva-pri
 """Shared virtual addressing by page requests on the SMMUv3: with the kernel
 patch of tests/guest/patches, an example of work on a driver."""
 

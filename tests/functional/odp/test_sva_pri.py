@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-# odp: long minutes=12 x86_64
+# odp: long minutes=60 x86_64
 """Shared virtual addressing behind the Intel IOMMU: ATS, and page requests for
 what is absent. The kernel is Debian's as shipped, with the one driver that it
 leaves out built from the same source."""
