@@ -79,6 +79,7 @@ extern const VMStateDescription vmstate_smmuv3_pri;
 extern const VMStateDescription vmstate_smmuv3_stall;
 extern const VMStateDescription vmstate_smmuv3_ats;
 extern const VMStateDescription vmstate_smmuv3_pmcg;
+extern const VMStateDescription vmstate_smmuv3_msi;
 
 /*
  * Registers: true where the feature owns the offset. CR0: what a change of
@@ -172,6 +173,17 @@ void smmuv3_pri_reset(SMMUv3State *s);
 /* Performance monitor: nothing where the property is off */
 void smmuv3_pmcg_realize(SMMUv3State *s);
 void smmuv3_pmcg_reset(SMMUv3State *s);
+
+/*
+ * MSIs. raise() and sync(): the interrupt goes as an MSI, and will be sent;
+ * false: it is for the wire. deliver() sends what is due; false: nothing.
+ * Locked; deliver() unlocks to send.
+ */
+bool smmuv3_msi_realize(SMMUv3State *s, Error **errp);
+bool smmuv3_msi_raise(SMMUv3State *s, SMMUIrq irq);
+bool smmuv3_msi_sync(SMMUv3State *s, Cmd *cmd);
+bool smmuv3_msi_deliver(SMMUv3State *s);
+void smmuv3_msi_reset(SMMUv3State *s);
 
 /* The recoverable-dma interface of the SMMU's memory regions */
 void smmuv3_recoverable_class_init(RecoverableDMAClass *rc);

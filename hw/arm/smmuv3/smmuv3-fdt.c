@@ -237,6 +237,23 @@ void smmuv3_fdt_pmcg(void *fdt, Object *obj, hwaddr base, int spi)
                            GIC_FDT_IRQ_FLAGS_EDGE_LO_HI);
 }
 
+void smmuv3_fdt_msi(void *fdt, Object *obj, hwaddr base, uint32_t phandle,
+                    bool its)
+{
+    SMMUv3Features *f = &ARM_SMMUV3(obj)->feat;
+    g_autofree char *node = g_strdup_printf("/smmuv3@%" PRIx64, base);
+
+    if (!f->msi || !phandle) {
+        return;
+    }
+    if (its) {
+        qemu_fdt_setprop_cells(fdt, node, "msi-parent", phandle,
+                               f->msi_device);
+    } else {
+        qemu_fdt_setprop_cells(fdt, node, "msi-parent", phandle);
+    }
+}
+
 void smmuv3_iort_pmcg(GArray *table, uint32_t id, uint32_t smmu, hwaddr base,
                       uint32_t gsiv)
 {

@@ -58,6 +58,9 @@ bool smmuv3_features_check(SMMUv3State *s, Error **errp)
         error_setg(errp, "pri=on needs ats=on");
         return false;
     }
+    if (!smmuv3_msi_realize(s, errp)) {
+        return false;
+    }
     if (f->ats) {
         PCIIOMMUOps *ops = g_new0(PCIIOMMUOps, 1);
 
@@ -103,6 +106,7 @@ void smmuv3_features_init_idregs(SMMUv3State *s)
     s->idr[0] = FIELD_DP32(s->idr[0], IDR0, HTTU, f->httu);
     s->idr[0] = FIELD_DP32(s->idr[0], IDR0, ATS, f->ats);
     s->idr[0] = FIELD_DP32(s->idr[0], IDR0, PRI, f->pri);
+    s->idr[0] = FIELD_DP32(s->idr[0], IDR0, MSI, f->msi);
     s->idr[0] = FIELD_DP32(s->idr[0], IDR0, CD2L, f->ssidsize > 0);
     s->idr[1] = FIELD_DP32(s->idr[1], IDR1, SSIDSIZE, f->ssidsize);
     s->idr[1] = FIELD_DP32(s->idr[1], IDR1, PRIQS, f->pri ? SMMU_PRIQS : 0);
@@ -123,6 +127,7 @@ void smmuv3_features_reset(SMMUv3State *s)
     s->feat.next_stag = 0;
     smmuv3_ats_reset(s);
     smmuv3_pri_reset(s);
+    smmuv3_msi_reset(s);
     smmuv3_pmcg_reset(s);
 }
 
@@ -252,6 +257,7 @@ SMMUCmdError smmuv3_features_cmd(SMMUv3State *s, Cmd *cmd)
 void smmuv3_run_deferred(SMMUv3State *s)
 {
     SMMUv3Features *f = &s->feat;
+    bool msis_sent = false;
 
     if (f->deferred_running) {
         return;
@@ -279,6 +285,14 @@ void smmuv3_run_deferred(SMMUv3State *s)
             QTAILQ_EMPTY(&f->inv_sent)) {
             f->sync_parked = false;
             smmuv3_cmdq_kick(s);
+            continue;
+        }
+        /*
+         * Once: where MSIs make devices cause MSIs, what follows waits for
+         * the main loop's next turn.
+         */
+        if (!msis_sent && smmuv3_msi_deliver(s)) {
+            msis_sent = true;
             continue;
         }
         break;

@@ -121,6 +121,19 @@ static bool auto_pasid(SMMUv3State *s, uint32_t sid, uint32_t *pasid)
     return true;
 }
 
+/*
+ * PRIQ_IRQ_CFG2.LO: only the last request of a group interrupts, also one that
+ * an overflow discards. Else each entry does, and the overflow once.
+ */
+static void interrupt(SMMUv3State *s, bool lpig, bool told)
+{
+    bool last_only = extract32(s->feat.priq_irq_cfg2, 31, 1);
+
+    if (last_only ? lpig : told) {
+        smmuv3_trigger_irq(s, SMMU_IRQ_PRIQ, 0);
+    }
+}
+
 int smmuv3_pri_request(PCIBus *bus, void *opaque, int devfn, uint32_t pasid,
                        bool priv_req, bool exec_req, hwaddr addr, bool lpig,
                        uint16_t prgi, bool is_read, bool is_write)
@@ -146,12 +159,13 @@ int smmuv3_pri_request(PCIBus *bus, void *opaque, int devfn, uint32_t pasid,
     }
 
     if (smmuv3_q_full(q) || smmuv3_q_overflown(q)) {
-        if (!smmuv3_q_overflown(q)) {
+        bool first = !smmuv3_q_overflown(q);
+
+        if (first) {
             q->prod ^= Q_OVERFLOW;
             trace_smmuv3_pri_overflow(q->prod, q->cons);
-            /* the interrupt also tells of an overflow */
-            smmuv3_trigger_irq(s, SMMU_IRQ_PRIQ, 0);
         }
+        interrupt(s, lpig, first);
         if (!lpig) {
             goto out; /* dropped: the last of the group is answered */
         }
@@ -176,7 +190,7 @@ int smmuv3_pri_request(PCIBus *bus, void *opaque, int devfn, uint32_t pasid,
         goto refuse;
     }
     queue_prod_incr(q);
-    smmuv3_trigger_irq(s, SMMU_IRQ_PRIQ, 0);
+    interrupt(s, lpig, true);
     goto out;
 
 refuse:

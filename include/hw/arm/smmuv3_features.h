@@ -39,6 +39,7 @@ typedef struct SMMUv3Features {
     uint16_t stall_max;       /* IDR5.STALL_MAX: stalls with a STAG at once */
 
     bool pmcg;                /* a performance monitor */
+    bool msi;                 /* interrupts by MSI */
     bool ril;                 /* range invalidation; on unless asked for */
     char *httu_name;          /* none, a, ad */
 
@@ -78,6 +79,11 @@ typedef struct SMMUv3Features {
     QLIST_HEAD(, SMMUv3PRINotifier) pri_notifiers;
     QTAILQ_HEAD(, SMMUv3PRIAnswer) pri_answers;  /* to be delivered */
 
+    /* MSIs that are to be sent: a bit for each SMMUIrq, and of CMD_SYNCs */
+    uint8_t msi_pending;
+    GArray *msi_syncs;
+    uint16_t msi_device;      /* DeviceID of the SMMU itself */
+
     QEMUBH *bh;               /* runs smmuv3_run_deferred() */
     bool deferred_running;
 
@@ -114,6 +120,12 @@ void smmuv3_dsdt_pci_host(struct Aml *scope, PCIBus *bus);
  * @base; @spi is its overflow interrupt.
  */
 void smmuv3_fdt_pmcg(void *fdt, Object *obj, hwaddr base, int spi);
+/*
+ * Gives the SMMU @obj at @base a doorbell for its MSIs, if it has any:
+ * @phandle is the ITS (@its) or a GICv2m frame.
+ */
+void smmuv3_fdt_msi(void *fdt, Object *obj, hwaddr base, uint32_t phandle,
+                    bool its);
 /* The same as a node of IORT: @smmu is the offset of the SMMU's node. */
 void smmuv3_iort_pmcg(GArray *table, uint32_t id, uint32_t smmu, hwaddr base,
                       uint32_t gsiv);

@@ -105,6 +105,7 @@ def make_disk():
 class SmmuV3:
     iommu = 'smmuv3'
     packages = ('linux-perf',)
+    options = ''
     allow_log = (r'unexpected PRI request|uio_pci_generic|sid 0x.*group'
                  r'|event: F_TRANSLATION client: 0000:00:04.0|event 0x10 rec'
                  r'|arm-smmu-v3 [^ ]+ (.*unpriv data read|\s*0x0)')
@@ -115,7 +116,7 @@ class SmmuV3:
         cls.qemu_args = cls.firmware() + [
             '-machine', 'smmuv3.ats=on,smmuv3.pri=on,smmuv3.ssidsize=20,'
             'smmuv3.stall-model=stall,smmuv3.httu=ad,smmuv3.oas=52,'
-            'smmuv3.pmcg=on',
+            'smmuv3.pmcg=on' + cls.options,
             '-drive', f'file={cls.disk},format=raw,if=none,readonly=on,id=d0',
             '-device', 'nvme,drive=d0,serial=x,addr=2',
             '-device', 'pcie-exerciser,addr=4',
@@ -188,6 +189,21 @@ class SmmuV3:
 
 class StableDeviceTree(SmmuV3, odptest.GuestTest):
     kernel_name = 'stable'
+    options = ',smmuv3.msi=on'
+
+    def test_tells_by_msi(self):
+        """Both queues' interrupts come by the ITS. That CMD_SYNC's do shows
+        in that the kernel is up: it waits for nothing else."""
+        self.sh(PRI)
+        self.sh(STALL)
+        out = self.sh('cat /proc/interrupts; dmesg | grep smmu')
+        self.assertNotIn('wired irqs', out)
+        self.assertNotIn('MSI write aborted', out)
+        for queue in 'evtq', 'priq':
+            row = re.search(rf'^ *\d+: +(\d.*?) (\S*MSI\S*) .*smmu-v3-{queue}',
+                            out, re.M)
+            self.assertTrue(row, out)
+            self.assertGreater(sum(map(int, row[1].split())), 0, out)
 
 
 class StockAcpi(SmmuV3, odptest.GuestTest):

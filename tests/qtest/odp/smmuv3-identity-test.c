@@ -142,7 +142,7 @@ static char *iort(QTestState *qts)
 /* Properties that the patches add */
 static const char *const added[] = {
     "oas", "ssidsize", "stall-model", "stall-max", "ats", "pri", "httu",
-    "atc-inv-timeout", "pmcg", "ril",
+    "atc-inv-timeout", "pmcg", "ril", "msi",
 };
 
 static char *qtree(QTestState *qts)

@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "qemu/osdep.h"
-#include "qobject/qdict.h"
 #include "smmuv3-test.h"
 
 #define VA 0x12345000ull
@@ -121,50 +120,10 @@ static void test_properties(void)
     }
 }
 
-static void wait_for(QTestState *qts, const char *what, const char *status)
-{
-    for (int i = 0; i < 3000; i++) {
-        QDict *rsp = qtest_qmp(qts, "{ 'execute': %s }", what);
-        const char *s = qdict_get_try_str(qdict_get_qdict(rsp, "return"),
-                                          "status");
-        bool done = s && !strcmp(s, status);
-
-        if (s && !strcmp(s, "failed")) {
-            g_error("migration failed");
-        }
-        qobject_unref(rsp);
-        if (done) {
-            return;
-        }
-        g_usleep(10000);
-    }
-    g_error("%s never says %s", what, status);
-}
-
-/* Stops @t, moves its state into a new machine, which replaces it. */
-static void migrate(SmmuTest *t, const char *opts)
-{
-    g_autofree char *file = g_strdup_printf("%s/odp-smmuv3-%d.state",
-                                            g_get_tmp_dir(), getpid());
-    g_autofree char *uri = g_strdup_printf("file:%s", file);
-    g_autofree char *dev = g_strdup_printf("addr=4 -incoming %s", uri);
-    SmmuTest *to;
-
-    qtest_qmp_assert_success(t->qts, "{ 'execute': 'migrate', 'arguments': "
-                             "{ 'uri': %s } }", uri);
-    wait_for(t->qts, "query-migrate", "completed");
-    qtest_quit(t->qts);
-    to = smmu_boot_raw(opts, dev);
-    wait_for(to->qts, "query-status", "running");
-    t->qts = to->qts;
-    g_free(to);
-    unlink(file);
-}
-
 /* Registers and queues go over; what is stalled is issued again. */
 static void test_migration(void)
 {
-    const char *opts = "ssidsize=8,ats=on,pri=on,stall-model=stall";
+    const char *opts = "ssidsize=8,ats=on,pri=on,stall-model=stall,msi=on";
     SmmuTest *t = smmu_start(opts);
     uint64_t cds = smmu_pages(t, 1), root = smmu_pages(t, 1);
     uint64_t page = smmu_pages(t, 1);
@@ -174,6 +133,9 @@ static void test_migration(void)
 
     smmu_w(t, SMMU_CR0, CR0_SMMUEN | CR0_EVENTQEN | CR0_CMDQEN | CR0_PRIQEN);
     smmu_w(t, SMMU_PRIQ_IRQ_CFG1, 0x1357);
+    smmu_wq(t, SMMU_EVENTQ_IRQ_CFG0, page + 0x40);
+    smmu_w(t, SMMU_EVENTQ_IRQ_CFG0 + 8, 0x2468);
+    smmu_w(t, SMMU_IRQ_CTRL, 4);
     smmu_w(t, SMMU_PRIQ_CONS, 5);
     cd_write(t, cds + SSID * 64, &cd);
     ste_write(t, t->sid, &ste);
@@ -182,7 +144,7 @@ static void test_migration(void)
     smmu_pop_event(t, &e);
     g_assert_true(e.stall);
 
-    migrate(t, opts);
+    smmu_migrate(t, opts);
     g_assert_cmphex(smmu_r(t, SMMU_PRIQ_IRQ_CFG1), ==, 0x1357);
     g_assert_cmphex(smmu_r(t, SMMU_PRIQ_CONS), ==, 5);
     g_assert_cmphex(smmu_r(t, SMMU_CR0), ==,
@@ -216,7 +178,7 @@ static void test_migration_parked(void)
     smmu_cmd(t, 0x40 | (uint64_t)t->sid << 32, 52);
     smmu_cmd_raw(t, 0x46, 0);
     g_assert_false(smmu_cmdq_idle(t));
-    migrate(t, opts);
+    smmu_migrate(t, opts);
     qtest_clock_step(t->qts, 1000000);
     g_assert_true(smmu_cmdq_idle(t));
     smmu_quit(t);

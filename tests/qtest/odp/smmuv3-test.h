@@ -12,6 +12,7 @@
 #define ODP_SMMUV3_TEST_H
 
 #include "qemu/bswap.h"
+#include "qobject/qdict.h"
 #include "../libqtest.h"
 
 /* virt machine, highmem=off */
@@ -28,6 +29,7 @@ enum {
     SMMU_GERROR = 0x60, SMMU_GERRORN = 0x64, SMMU_STRTAB_BASE = 0x80,
     SMMU_STRTAB_BASE_CFG = 0x88, SMMU_CMDQ_BASE = 0x90,
     SMMU_CMDQ_PROD = 0x98, SMMU_CMDQ_CONS = 0x9c, SMMU_EVENTQ_BASE = 0xa0,
+    SMMU_EVENTQ_IRQ_CFG0 = 0xb0,
     SMMU_EVENTQ_PROD = 0x100a8, SMMU_EVENTQ_CONS = 0x100ac,
     SMMU_PRIQ_BASE = 0xc0, SMMU_PRIQ_PROD = 0x100c8,
     SMMU_PRIQ_CONS = 0x100cc, SMMU_PRIQ_IRQ_CFG1 = 0xd8,
@@ -411,7 +413,10 @@ enum {
     DMA_INST = 1 << 8, DMA_USE_ATC = 1 << 9, DMA_TRANSLATED = 2 << 10,
 };
 enum { DMA_OK = 0, DMA_RANGE = 1, DMA_ERROR = 2, DMA_BUSY = 8 };
-enum { X_PRI = 1, X_NOSTALL = 2, X_ATC = 4, X_INV_HOLD = 16, X_INV_FAIL = 32 };
+enum {
+    X_PRI = 1, X_NOSTALL = 2, X_ATC = 4, X_INV_HOLD = 16, X_INV_FAIL = 32,
+    X_NOTIFIER = 64,
+};
 
 static inline uint64_t ch_reg(SmmuTest *t, unsigned ch, unsigned reg)
 {
@@ -518,6 +523,47 @@ static inline SmmuTest *smmu_start(const char *smmu_opts)
 
     smmu_setup(t);
     return t;
+}
+
+static inline void smmu_wait_for(QTestState *qts, const char *what,
+                                 const char *status)
+{
+    for (int i = 0; i < 3000; i++) {
+        QDict *rsp = qtest_qmp(qts, "{ 'execute': %s }", what);
+        const char *s = qdict_get_try_str(qdict_get_qdict(rsp, "return"),
+                                          "status");
+        bool done = s && !strcmp(s, status);
+
+        if (s && !strcmp(s, "failed")) {
+            g_error("migration failed");
+        }
+        qobject_unref(rsp);
+        if (done) {
+            return;
+        }
+        g_usleep(10000);
+    }
+    g_error("%s never says %s", what, status);
+}
+
+/* Stops the machine, moves its state into a new one, which @t is then. */
+static inline void smmu_migrate(SmmuTest *t, const char *opts)
+{
+    g_autofree char *file = g_strdup_printf("%s/odp-smmuv3-%d.state",
+                                            g_get_tmp_dir(), getpid());
+    g_autofree char *uri = g_strdup_printf("file:%s", file);
+    g_autofree char *dev = g_strdup_printf("addr=4 -incoming %s", uri);
+    SmmuTest *to;
+
+    qtest_qmp_assert_success(t->qts, "{ 'execute': 'migrate', 'arguments': "
+                             "{ 'uri': %s } }", uri);
+    smmu_wait_for(t->qts, "query-migrate", "completed");
+    qtest_quit(t->qts);
+    to = smmu_boot_raw(opts, dev);
+    smmu_wait_for(to->qts, "query-status", "running");
+    t->qts = to->qts;
+    g_free(to);
+    unlink(file);
 }
 
 /* fw_cfg of the virt machine: data, and 8 bytes on the selector */
