@@ -16,12 +16,40 @@
 #define EXERCISER_VENDOR_ID 0x13b5
 #define EXERCISER_DEVICE_ID 0xed01
 
+static void unmapped(IOMMUNotifier *n, IOMMUTLBEntry *entry)
+{
+    PCIeExerciser *e = container_of(n, PCIeExerciser, unmap);
+
+    e->unmap_count++;
+    e->unmap_iova = entry->iova;
+}
+
+/* An IOMMU notifier as vhost has: of what it has been given and may keep */
+static void listen_to_unmaps(PCIeExerciser *e, bool on)
+{
+    IOMMUMemoryRegion *mr = e->r.mr;
+
+    if (on == e->unmap_registered) {
+        return;
+    }
+    if (!on) {
+        memory_region_unregister_iommu_notifier(MEMORY_REGION(mr), &e->unmap);
+        e->unmap_registered = false;
+    } else if (mr) {
+        iommu_notifier_init(&e->unmap, unmapped, IOMMU_NOTIFIER_UNMAP, 0,
+                            HWADDR_MAX, 0);
+        e->unmap_registered = !memory_region_register_iommu_notifier(
+            MEMORY_REGION(mr), &e->unmap, NULL);
+    }
+}
+
 static void x_ctl_write(PCIeExerciser *e, uint32_t val)
 {
     bool hold = FIELD_EX32(val, X_CTL, INV_HOLD);
 
-    e->x_ctl = val & 0x37;
+    e->x_ctl = val & 0x77;
     e->r.fail_inv = FIELD_EX32(val, X_CTL, INV_FAIL);
+    listen_to_unmaps(e, FIELD_EX32(val, X_CTL, NOTIFIER));
     if (hold && !e->inv_blocked) {
         e->inv_blocked = true;
         pcie_requester_block_inv(&e->r);
@@ -144,6 +172,12 @@ static uint64_t reg_get(PCIeExerciser *e, hwaddr addr)
         return (uint32_t)e->r.n_atc_hit;
     case A_X_N_ATC_MISS:
         return (uint32_t)e->r.n_atc_miss;
+    case A_X_N_UNMAP:
+        return e->unmap_count;
+    case A_X_UNMAP_LO:
+        return e->unmap_iova;
+    case A_X_UNMAP_HI:
+        return e->unmap_iova >> 32;
     default:
         qemu_log_mask(LOG_GUEST_ERROR, "%s: no register at 0x%"HWADDR_PRIx"\n",
                       TYPE_PCIE_EXERCISER, addr);
@@ -290,6 +324,7 @@ static void exerciser_reset_hold(Object *obj, ResetType type)
     e->msi_ctl = e->intx_ctl = e->ats_ctl = e->rid_ctl = e->vdm_ctl = 0;
     e->trace_ctl = e->trace_n = e->trace_rd = 0;
     e->inv_count = e->prg_count = e->prg_last = 0;
+    e->unmap_count = e->unmap_iova = 0;
     e->ats_result = e->ppr_result = 0;
     exerciser_ats_clear(e);
 }
@@ -376,6 +411,7 @@ static void exerciser_exit(PCIDevice *d)
     PCIeExerciser *e = PCIE_EXERCISER(d);
 
     qemu_del_vm_change_state_handler(e->vm_state);
+    listen_to_unmaps(e, false);
     pcie_requester_exit(&e->r);
     if (e->pri_registered) {
         pci_pri_unregister_notifier(d, PCI_NO_PASID);

@@ -84,6 +84,7 @@ REG32(X_CTL, 0x84)
     FIELD(X_CTL, ATC, 2, 1)      /* DMA goes through the requester's ATC */
     FIELD(X_CTL, INV_HOLD, 4, 1) /* invalidations wait until this is cleared */
     FIELD(X_CTL, INV_FAIL, 5, 1) /* invalidations time out */
+    FIELD(X_CTL, NOTIFIER, 6, 1) /* hears what its IOMMU unmaps */
 REG32(X_INV_COUNT, 0x88)
 REG32(X_ATS_RESULT, 0x8c)        /* negative errno of the last ATS request */
 REG32(X_PPR, 0x90)
@@ -104,6 +105,10 @@ REG32(X_N_STALL, 0xa0)
 REG32(X_N_PAGE_REQ, 0xa4)
 REG32(X_N_ATC_HIT, 0xa8)
 REG32(X_N_ATC_MISS, 0xac)
+
+REG32(X_N_UNMAP, 0xb0)
+REG32(X_UNMAP_LO, 0xb4)
+REG32(X_UNMAP_HI, 0xb8)
 
 /* Channels of the same DMA engine; channel 0 is the one above */
 #define CHANNEL_BASE 0x1000
@@ -156,6 +161,11 @@ struct PCIeExerciser {
     int32_t ats_result, ppr_result;
     uint32_t inv_count, prg_count, prg_last;
     bool inv_blocked;
+
+    IOMMUNotifier unmap;
+    bool unmap_registered;
+    uint32_t unmap_count;
+    uint64_t unmap_iova;
 
     uint32_t trace_ctl;
     uint32_t trace[TRACE_ENTRIES][TRACE_WORDS];

@@ -402,6 +402,53 @@ static void test_global_entry(void)
     }
 }
 
+/*
+ * What was given to somebody who keeps it is unmapped by what invalidates it:
+ * a global page by any ASID, all of a VMID by TLBI_NH_ALL, which a machine with
+ * both stages did not tell of at all
+ */
+static void test_notifiers(void)
+{
+    SmmuTest *t = smmu_start(NULL);
+    Ste ste = { 0 };
+    Cd cd = { .asid = 7 };
+    uint64_t root = stage1(t, &ste, &cd, PTE_RW_EL0 | PTE_NG);
+    unsigned n = 0;
+    struct { uint64_t lo, hi; bool heard; } row[] = {
+        { 0x12 | 7ull << 48, VA, true },
+        { 0x12 | 8ull << 48, VA, false },
+        { 0x13, VA, true },
+        { 0x11 | 7ull << 48, 0, true },
+        { 0x10, 0, true },
+        /* from here on the page is global */
+        { 0x12 | 8ull << 48, VA, true },
+        { 0x10, 0, true },
+        /* nobody has it any more */
+        { 0x12 | 8ull << 48, VA, false },
+        { 0x30, 0, true },
+    };
+
+    x_ctl(t, X_NOTIFIER);
+    for (int i = 0; i < ARRAY_SIZE(row); i++) {
+        if (i == 5) {
+            pt_map(t, root, VA, smmu_pages(t, 1), PTE_RW_EL0);
+        }
+        if (i <= 5) {
+            g_assert_cmpuint(dma(t, VA, DMA_READ, -1), ==, DMA_OK);
+        }
+        smmu_cmd(t, row[i].lo, row[i].hi);
+        n += row[i].heard;
+        if (qtest_readl(t->qts, t->regs + 0xb0) != n) {
+            g_error("row %d: %u notifications, not %u", i,
+                    qtest_readl(t->qts, t->regs + 0xb0), n);
+        }
+        if (row[i].heard && row[i].hi) {
+            g_assert_cmphex(qtest_readl(t->qts, t->regs + 0xb4), ==, VA);
+        }
+    }
+    smmu_quit(t);
+}
+
 /* With the features off the ID registers are those of QEMU 10.2 */
 static void test_id_registers_unchanged(void)
 {
@@ -438,6 +485,7 @@ int main(int argc, char **argv)
     qtest_add_func("smmuv3/fixes/illegal-commands", test_illegal_commands);
     qtest_add_func("smmuv3/fixes/ril", test_ril);
     qtest_add_func("smmuv3/fixes/global-entry", test_global_entry);
+    qtest_add_func("smmuv3/fixes/notifiers", test_notifiers);
     qtest_add_func("smmuv3/fixes/id-registers", test_id_registers_unchanged);
     return g_test_run();
 }
