@@ -8,6 +8,7 @@ from one network card to another, all through the SMMU."""
 
 import hashlib
 import os
+import re
 import tempfile
 
 import odptest
@@ -48,6 +49,8 @@ class Options:
         with os.fdopen(fd, 'wb') as f:
             f.write(cls.data + bytes(COPY))
         addon = ('iommu_platform=on,disable-modern=off,disable-legacy=on')
+        if 'ats=on' in cls.options:
+            addon += ',ats=on'
         nic = f'{addon},romfile=,mac=52:54:00:00:00:0'
         cls.append = MODES[cls.mode][0]
         cls.qemu_args = [
@@ -76,9 +79,8 @@ class Options:
 
 
 def add(mode, options=''):
-    name = ''.join(w.capitalize() for w in
-                   (options or 'ril').replace('smmuv3.', '').replace(
-                       '=', '-').split('-') + [mode])
+    name = ''.join(w.capitalize() for w in re.findall(
+        r'\w+', (options or 'ril').replace('smmuv3.', '')) + [mode])
     globals()[name] = type(name, (Options, odptest.GuestTest),
                            {'mode': mode, 'options': options})
 
@@ -91,5 +93,12 @@ for stage in '2', 'nested':
     if odptest.LONG:
         for mode in 'default', 'passthrough', 'nostrict':
             add(mode, f'smmuv3.stage={stage}')
+
+# Each feature with each stage; cards and disk have ATS where the SMMU has
+if odptest.LONG:
+    for stage in '1', '2', 'nested':
+        for feature in ('stall-model=stall', 'stall-model=forced', 'ats=on',
+                        'ats=on,smmuv3.pri=on', 'msi=on'):
+            add('strict', f'smmuv3.stage={stage},smmuv3.{feature}')
 
 odptest.main(__name__)

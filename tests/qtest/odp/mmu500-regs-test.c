@@ -215,7 +215,7 @@ int main(int argc, char **argv)
     qtest_add_func("/mmu500/regs/reset", test_reset_values);
     qtest_add_func("/mmu500/regs/smr-readback", test_smr_readback);
     qtest_add_func("/mmu500/regs/halves", test_64bit_registers_in_halves);
-    qtest_add_func("/mmu500/regs/no-global-stall",
+    qtest_add_func("/mmu500/regs/34-no-global-stall",
                    test_no_global_stall_override);
     qtest_add_func("/mmu500/regs/cache-lock", test_actlr_cache_lock);
     qtest_add_func("/mmu500/regs/sync", test_sync_is_idle);

@@ -472,13 +472,14 @@ static void test_resume_by_dma(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    qtest_add_func("/mmu500/stall/irq-is-level", test_irq_is_level);
+    qtest_add_func("/mmu500/stall/34-irq-is-level", test_irq_is_level);
     qtest_add_func("/mmu500/stall/retry", test_retry);
     qtest_add_func("/mmu500/stall/retry-faults", test_retry_faults_again);
-    qtest_add_func("/mmu500/stall/resume-first", test_resume_before_clear);
-    qtest_add_func("/mmu500/stall/resume-nothing", test_resume_without_stall);
+    qtest_add_func("/mmu500/stall/34-resume-first", test_resume_before_clear);
+    qtest_add_func("/mmu500/stall/34-resume-nothing",
+                   test_resume_without_stall);
     qtest_add_func("/mmu500/stall/held", test_held_behind);
-    qtest_add_func("/mmu500/stall/hupcf", test_hupcf);
+    qtest_add_func("/mmu500/stall/34-hupcf", test_hupcf);
     qtest_add_func("/mmu500/stall/cfcfg", test_cfcfg_resampled);
     qtest_add_func("/mmu500/stall/razwi", test_terminate_razwi);
     qtest_add_func("/mmu500/stall/banks", test_banks_are_apart);

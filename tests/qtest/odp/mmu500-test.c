@@ -818,7 +818,7 @@ int main(int argc, char **argv)
     qtest_add_func("/mmu500/fault/access-flag", test_fault_access_flag);
     qtest_add_func("/mmu500/fault/address-size", test_fault_address_size);
     qtest_add_func("/mmu500/fault/external", test_fault_external);
-    qtest_add_func("/mmu500/fault/multi", test_fault_multi);
+    qtest_add_func("/mmu500/fault/34-multi", test_fault_multi);
     qtest_add_func("/mmu500/fault/hupcf", test_hupcf_terminate);
     qtest_add_func("/mmu500/fault/cfre-off", test_cfre_off_reads_zero);
     qtest_add_func("/mmu500/fault/cfie-off", test_cfie_off_is_silent);

@@ -145,6 +145,13 @@ static void parked(Life *l)
     g_assert_false(smmu_cmdq_idle(l->t));
 }
 
+/* Nothing is outstanding; the next CMD_SYNC would tell (4.5.1) */
+static void failed(Life *l)
+{
+    x_ctl(l->t, X_INV_FAIL);
+    smmu_cmd(l->t, 0x40 | (uint64_t)l->t->sid << 32, 52);
+}
+
 typedef struct What {
     const char *name;
     void (*make)(Life *l);
@@ -156,6 +163,8 @@ static const What what[] = {
     { "page-request", page_request },
     { "invalidation", parked },
 };
+
+static const What what_failed = { "failed-invalidation", failed };
 
 /* Answers to what is gone: valid commands that do nothing (4.6) */
 static void late_answers(Life *l, uint32_t sid)
@@ -280,6 +289,46 @@ static void test_unplug(const void *opaque)
     smmu_quit(t);
 }
 
+/* A guest gives two buses each other's number: StreamIDs follow */
+static void test_renumbered(void)
+{
+    Life l = { 0 };
+    SmmuTest *t;
+    Ste ste = { .config = 4 }, bad = { .invalid = true };
+    uint64_t other = ecam(0, 6 << 3, PCI_PRIMARY_BUS);
+
+    t = l.t = smmu_boot_raw("ats=on,pri=on,ssidsize=8,stall-model=stall",
+                            "addr=5 "
+                            "-device pcie-root-port,id=rp,addr=3,chassis=1 "
+                            "-device pcie-exerciser,bus=rp "
+                            "-device pcie-root-port,id=rq,addr=6,chassis=2 "
+                            "-device pcie-exerciser,bus=rq");
+    qtest_writel(t->qts, other, 0x00020200);
+    bring_up(&l);
+    smmu_w(t, SMMU_CR0, 0);
+    t->strtab = smmu_pages(t, 16);      /* bus 2, too */
+    smmu_wq(t, SMMU_STRTAB_BASE, t->strtab);
+    smmu_w(t, SMMU_STRTAB_BASE_CFG, 10);
+    smmu_w(t, SMMU_CR0, CR0_ON);
+    ste_write(t, 0x100, &ste);
+    CMD_CFGI_STE(t, 0x100);
+    CMD_CFGI_STE(t, 0x200);
+    g_assert_cmpuint(dma(t, t->strtab, DMA_READ, -1), ==, DMA_OK);
+
+    qtest_writel(t->qts, other, 0x00010100);
+    qtest_writel(t->qts, port(PCI_PRIMARY_BUS), 0x00020200);
+    ste_write(t, 0x100, &bad);
+    ste_write(t, 0x200, &ste);
+    CMD_CFGI_ALL(t);
+    g_assert_cmpuint(dma(t, t->strtab, DMA_READ, -1), ==, DMA_OK);
+    ste_write(t, 0x200, &bad);
+    CMD_CFGI_STE(t, 0x200);
+    g_assert_cmpuint(dma(t, t->strtab, DMA_READ, -1), ==, DMA_ERROR);
+    smmu_expect_event(t, "renumbered", &(SmmuEvent) {
+        .type = C_BAD_STE, .sid = 0x200 });
+    smmu_quit(t);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -295,5 +344,8 @@ int main(int argc, char **argv)
         qtest_add_data_func(off, &what[i], test_smmu_off);
         qtest_add_data_func(unplug, &what[i], test_unplug);
     }
+    qtest_add_data_func("smmuv3/reset/failed-invalidation", &what_failed,
+                        test_reset);
+    qtest_add_func("smmuv3/renumbered", test_renumbered);
     return g_test_run();
 }

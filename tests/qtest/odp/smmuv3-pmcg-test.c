@@ -296,6 +296,59 @@ static void test_cycles(void)
     smmu_quit(t);
 }
 
+/* Counters, filters and the time of the next overflow go over */
+static void test_migration(void)
+{
+    enum { GICD = 0x08000000, INTID = 32 + 78, ISPENDR = 0x200,
+           ICFGR = 0xc00 };
+    static const uint32_t regs[] = {
+        CNTENSET, INTENSET, OVSSET, CR, IRQ_CTRL,
+        EVTYPER + 4, SMR + 4, EVTYPER + 8, SMR + 8, EVTYPER + 12,
+        4, 8, 12, 16, 20, 24, 28, 0,
+    };
+    uint64_t pend = GICD + INTID / 32 * 4 + ISPENDR;
+    uint32_t bit = 1u << INTID % 32, before[ARRAY_SIZE(regs)];
+    Stream st;
+    SmmuTest *t = start(&st);
+    int64_t now;
+
+    qtest_writel(t->qts, GICD + ICFGR + INTID / 16 * 4, 2u << INTID % 16 * 2);
+    wr(t, INTENSET, 5);
+    wr(t, IRQ_CTRL, 1);
+    wr(t, OVSSET, 8);
+    wr(t, SMR + 8, t->sid);
+    counter(t, 0, 0, 0);
+    qtest_clock_step(t->qts, 5000);
+    for (int i = 0; i < 20; i++) {
+        dma(t, VA + i % 3 * 4096, DMA_READ, SSID);
+    }
+    wr(t, 0, 0xffffff00);
+    now = qtest_clock_step(t->qts, 55);
+    for (int i = 0; i < ARRAY_SIZE(regs); i++) {
+        before[i] = rd(t, regs[i]);
+    }
+    g_assert_cmphex(before[ARRAY_SIZE(regs) - 1], ==, 0xffffff00 + 55);
+
+    smmu_migrate(t, "ssidsize=8,ats=on,pmcg=on");
+    /* a qtest's clock starts anew */
+    qtest_clock_set(t->qts, now);
+    for (int i = 0; i < ARRAY_SIZE(regs); i++) {
+        if (rd(t, regs[i]) != before[i]) {
+            g_error("register 0x%x is 0x%x, not 0x%x", regs[i],
+                    rd(t, regs[i]), before[i]);
+        }
+    }
+    dma(t, VA, DMA_READ, SSID);
+    g_assert_cmpuint(rd(t, TRANSACTION * 4), ==, 21);
+    qtest_clock_step(t->qts, 200);
+    g_assert_cmphex(qtest_readl(t->qts, pend) & bit, ==, 0);
+    qtest_clock_step(t->qts, 1);
+    g_assert_cmphex(qtest_readl(t->qts, pend) & bit, ==, bit);
+    g_assert_cmphex(rd(t, OVSSET), ==, 9);
+    g_assert_cmpuint(rd(t, 0), ==, 0);
+    smmu_quit(t);
+}
+
 static uint64_t qom(SmmuTest *t, const char *name)
 {
     QDict *rsp = qtest_qmp(t->qts, "{ 'execute': 'qom-list', 'arguments': "
@@ -347,5 +400,6 @@ int main(int argc, char **argv)
     qtest_add_func("smmuv3/pmcg/overflow", test_overflow);
     qtest_add_func("smmuv3/pmcg/cycles", test_cycles);
     qtest_add_func("smmuv3/pmcg/totals", test_totals);
+    qtest_add_func("smmuv3/pmcg/migration", test_migration);
     return g_test_run();
 }

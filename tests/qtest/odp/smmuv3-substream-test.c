@@ -354,7 +354,7 @@ int main(int argc, char **argv)
     qtest_add_func("smmuv3/substream/id", test_id);
     qtest_add_func("smmuv3/substream/linear", test_linear);
     qtest_add_func("smmuv3/substream/two-level", test_two_level);
-    qtest_add_func("smmuv3/substream/refused", test_refused);
+    qtest_add_func("smmuv3/substream/16-18-refused", test_refused);
     qtest_add_func("smmuv3/substream/without-feature", test_without_feature);
     qtest_add_func("smmuv3/substream/s1dss-bypass", test_s1dss_bypass);
     qtest_add_func("smmuv3/substream/exact-invalidation",
