@@ -27,6 +27,7 @@ static const struct {
     { "denied", mode_denied, "page requests that the kernel denies" },
     { "bench", mode_bench, "what faults cost, beside pinned memory" },
     { "giant", mode_giant, "a page of 1 GiB" },
+    { "dmabuf", mode_dmabuf, "keys for a dma-buf (needs no portal)" },
     { "limit", mode_limit, "a buffer that does not fit into memory" },
 };
 
@@ -147,7 +148,7 @@ int main(int argc, char **argv)
             usage();
         }
     }
-    if (optind + 1 != argc || !portals) {
+    if (optind + 1 != argc) {
         usage();
     }
     for (unsigned i = 0; i < ARRAY_SIZE(modes); i++) {

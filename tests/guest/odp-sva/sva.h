@@ -42,6 +42,7 @@ int mode_unbind(const struct options *opt);
 int mode_pending(const struct options *opt);
 int mode_denied(const struct options *opt);
 int mode_bench(const struct options *opt);
+int mode_dmabuf(const struct options *opt);
 int mode_giant(const struct options *opt);
 int mode_limit(const struct options *opt);
 
