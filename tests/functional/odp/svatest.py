@@ -347,7 +347,7 @@ class Lives:
     smmu = (*Sva.smmu, 'ats=on')
 
     #: Says that the kernel needs a restart.
-    BROKEN = 'reboot is needed'
+    BROKEN = 'reboot is needed|Oops: '
     #: After these it may go on, but its memory is not to be trusted.
     CORRUPT = ('iopf-removal', 'intel-lost-drain', 'late-release')
     BATCH = 20 if odptest.LONG else 10
@@ -395,7 +395,7 @@ class Lives:
 pid=$!
 while kill -0 $pid 2>/dev/null; do
     sleep 0.5
-    if dmesg | grep -q '{self.BROKEN}'; then exit 77; fi
+    if dmesg | grep -Eq '{self.BROKEN}'; then exit 77; fi
 done
 wait $pid
 ''', stdout=out.append, stderr=out.append, seconds=600)
