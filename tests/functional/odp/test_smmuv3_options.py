@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-# odp: minutes=5
+# odp: minutes=5 long-minutes=15
 """The options of QEMU's own SMMU test (tests/functional/aarch64/test_smmu.py,
 which wants KVM) with our guest under TCG: range invalidation or not, stages,
 iommu.passthrough and iommu.strict. A disk is read and written and a file goes
