@@ -24,12 +24,16 @@ echo 'rxe0 has no GID for 10.0.0.1' >&2; exit 1
 """
 
 #: Wait until the server listens (port 18515), not a guessed time.
-_RUN = """\
-{cmd} >/tmp/perf-server 2>&1 & server=$!
+LISTENING = """\
 for i in $(seq 200); do
     cat /proc/net/tcp /proc/net/tcp6 | grep -q ':4853 .* 0A ' && break
     sleep 0.05
 done
+"""
+
+_RUN = """\
+{cmd} >/tmp/perf-server 2>&1 & server=$!
+""" + LISTENING + """\
 {cmd} 127.0.0.1; status=$?
 [ $status = 0 ] || {{ cat /tmp/perf-server; kill $server; }}
 wait $server

@@ -50,13 +50,13 @@ def functional():
     budget = 'long-minutes' if os.environ.get('ODP_LONG') else 'minutes'
     for path in sorted(FUNCTIONAL.glob('test_*.py')):
         test = Functional(path)
+        minutes = {}
         head = '\n'.join(path.read_text().splitlines()[:40])
         for line in re.findall(r'^# odp: *(.*)$', head, re.M):
             for word in line.replace(',', ' ').split():
                 key, _, value = word.partition('=')
                 if key in ('minutes', 'long-minutes') and value.isdigit():
-                    if key == budget or key == 'minutes':
-                        test.minutes = int(value)
+                    minutes[key] = int(value)
                 elif key == 'long':
                     test.long = True
                 elif key == 'x86_64':
@@ -67,6 +67,8 @@ def functional():
                     raise OdpError(f'{path.name}: "# odp: {word}" is none of '
                                    'minutes=N, long-minutes=N, long, x86_64, '
                                    'kernel=NAME')
+        test.minutes = minutes.get(budget, minutes.get('minutes',
+                                                       test.minutes))
         found.append(test)
     return found
 

@@ -35,10 +35,9 @@ enum {
     BF_WAIT_NS = 100 * SCALE_US,
 };
 
-static void mlx5_uar_sq(Mlx5Hca *h, uint32_t uar, uint32_t qpn_ds)
+/* @qp: the one that @qpn_ds names, if there is one. */
+static void mlx5_uar_sq(Mlx5Hca *h, uint32_t uar, uint32_t qpn_ds, Mlx5Qp *qp)
 {
-    Mlx5Qp *qp = mlx5_qp_find(h, qpn_ds >> 8);
-
     if (!qp || qp->uar_page != uar) {
         mlx5_guest_error(h, "send doorbell for QP 0x%x in UAR 0x%x, which is "
                          "not its own", qpn_ds >> 8, uar);
@@ -73,7 +72,7 @@ void mlx5_bf_flush(Mlx5Hca *h)
         if (qp) {
             qp->bf_mode = false;
         }
-        mlx5_uar_sq(h, s->bf_uar, qpn_ds);
+        mlx5_uar_sq(h, s->bf_uar, qpn_ds, qp);
     }
 }
 
@@ -86,7 +85,7 @@ static void mlx5_bf_begin(Mlx5Hca *h, uint32_t uar, uint32_t off,
 
     mlx5_bf_flush(h);
     if (!qp || qp->st != MLX5_ST_SQ) {
-        mlx5_uar_sq(h, uar, qpn_ds);
+        mlx5_uar_sq(h, uar, qpn_ds, qp);
         return;
     }
     s->bf_uar = uar;
@@ -99,7 +98,7 @@ static void mlx5_bf_begin(Mlx5Hca *h, uint32_t uar, uint32_t off,
         timer_mod_ns(s->bf_timer, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) +
                                   BF_WAIT_NS);
     } else {
-        mlx5_uar_sq(h, uar, qpn_ds);
+        mlx5_uar_sq(h, uar, qpn_ds, qp);
     }
 }
 
@@ -163,7 +162,7 @@ void mlx5_uar_write(Mlx5Hca *h, uint32_t uar, uint32_t off, uint64_t value,
             mlx5_uar_cq(h, uar, (uint64_t)s->half << 32 | hi);
         } else if (off >= UAR_SQ && off % UAR_SQ_REG == 4) {
             mlx5_bf_flush(h);
-            mlx5_uar_sq(h, uar, hi);
+            mlx5_uar_sq(h, uar, hi, mlx5_qp_find(h, hi >> 8));
         }
         return;
     }

@@ -42,23 +42,21 @@ class Objects(odptest.GuestTest):
         self.assertIn('qp', found, out)
         return found
 
+    def all_objects(self):
+        """{kind: number} of the device."""
+        return self.guest.qmp('qom-get', path='/machine/peripheral/hca0',
+                              property='objects')
+
     def objects(self):
-        """{kind: number} of the device; not what the driver keeps for later:
-        keys."""
-        found = self.guest.qmp('qom-get', path='/machine/peripheral/hca0',
-                               property='objects')
-        return {k: n for k, n in found.items() if k != 'mkey'}
+        """Those that the driver does not keep for later, as it does keys."""
+        return {k: n for k, n in self.all_objects().items() if k != 'mkey'}
 
     def settle(self):
         """Until the driver has given up the keys that it keeps."""
-        last, now = None, self.keys()
+        last, now = None, self.all_objects()['mkey']
         while odptest.LONG and now != last:
             time.sleep(20)
-            last, now = now, self.keys()
-
-    def keys(self):
-        return self.guest.qmp('qom-get', path='/machine/peripheral/hca0',
-                              property='objects')['mkey']
+            last, now = now, self.all_objects()['mkey']
 
     def free_mib(self):
         """What the guest's kernel has left, its caches dropped."""

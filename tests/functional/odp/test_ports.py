@@ -10,6 +10,7 @@ import re
 
 import odptest
 from hcatest import GONE, PINGPONG
+from odp import perf
 
 #: Lines like "  rdma_tx_packets 12".
 COUNTER = re.compile(r'\b(\w+) (\d+)\b')
@@ -34,9 +35,7 @@ class Ports(odptest.GuestTest):
         mlx5_0 talks to another."""
         return self.sh(
             f'{tool} -d mlx5_0 -F -D 60 >/tmp/server 2>&1 & server=$!\n'
-            'for i in $(seq 200); do\n'
-            "  cat /proc/net/tcp /proc/net/tcp6 | grep -q ':4853 .* 0A ' && "
-            'break; sleep 0.05\ndone\n'
+            f'{perf.LISTENING}'
             f'{tool} -d mlx5_0 -F -D 60 127.0.0.1 >/tmp/client 2>&1 & '
             f'client=$!\nsleep {seconds}\n{script}\nstatus=$?\n'
             'kill $client $server; wait\nexit $status')

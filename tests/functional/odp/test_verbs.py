@@ -18,9 +18,7 @@ class Verbs:
         """A pingpong with itself over the first HCA; -c checks the bytes."""
         cmd = f'ibv_{name}_pingpong -d {perf.HCA} {flags}'
         out = self.sh(f'{cmd} >/tmp/server 2>&1 & server=$!\n'
-                      'for i in $(seq 100); do\n'
-                      "  grep -q ':4853 .* 0A ' /proc/net/tcp /proc/net/tcp6 "
-                      '&& break; sleep 0.1\ndone\n'
+                      f'{perf.LISTENING}'
                       f'{cmd} 127.0.0.1 || {{ cat /tmp/server; exit 1; }}\n'
                       'wait $server')
         self.assertRegex(out, r'\d+ iters in')

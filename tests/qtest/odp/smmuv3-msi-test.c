@@ -68,23 +68,11 @@ static SmmuTest *start(const char *opts)
     return t;
 }
 
-/* The wires: edges, pending bits of the GICv3's distributor */
-enum { GICD = 0x08000000 };
-
 static void watch_wires(SmmuTest *t)
 {
     for (unsigned spi = 74; spi < 78; spi++) {
-        uint64_t icfgr = GICD + 0xc00 + (32 + spi) / 16 * 4;
-
-        qtest_writel(t->qts, icfgr, qtest_readl(t->qts, icfgr) |
-                     2u << (32 + spi) % 16 * 2);
+        smmu_wire_watch(t, spi);
     }
-}
-
-static bool wire(SmmuTest *t, unsigned spi)
-{
-    return qtest_readl(t->qts, GICD + 0x200 + (32 + spi) / 32 * 4) >>
-           (32 + spi) % 32 & 1;
 }
 
 /* 6.3.1; 6.3.20 and others: RES0 without MSIs, read-only while enabled */
@@ -140,7 +128,7 @@ static void test_sources(void)
             qtest_clock_step(t->qts, 1000);
             g_assert_cmphex(qtest_readq(t->qts, to), ==,
                             how == MSI ? 0xabcd0000 + i : 0);
-            g_assert_cmpint(wire(t, source[i].spi), ==, how == WIRE);
+            g_assert_cmpint(smmu_wire(t, source[i].spi), ==, how == WIRE);
             smmu_quit(t);
         }
     }
@@ -159,7 +147,7 @@ static void test_sync(void)
     for (int i = 0; i < 3; i++) {
         g_assert_cmphex(qtest_readl(t->qts, to + i * 4), ==, 0x5000 + i);
     }
-    g_assert_false(wire(t, 76));
+    g_assert_false(smmu_wire(t, 76));
 
     /* as Linux polls: into the command itself */
     qtest_memset(t->qts, to, 0, 16);
@@ -171,7 +159,7 @@ static void test_sync(void)
     smmu_cmd(t, 0x46 | 2 << 12 | 0x88ull << 32, to);
     smmu_cmd(t, 0x46 | 0x88ull << 32, to);
     g_assert_cmphex(qtest_readl(t->qts, to), ==, 0);
-    g_assert_false(wire(t, 76));
+    g_assert_false(smmu_wire(t, 76));
 
     /* several at once: each has its own */
     for (unsigned i = 0; i < 8; i++) {
@@ -188,7 +176,7 @@ static void test_sync(void)
 
     /* without an address, the wire */
     smmu_cmd(t, 0x46 | 1 << 12 | 0x99ull << 32, 0);
-    g_assert_true(wire(t, 76));
+    g_assert_true(smmu_wire(t, 76));
     smmu_quit(t);
 
     /* without MSIs the fields are ignored */
@@ -197,7 +185,7 @@ static void test_sync(void)
     watch_wires(t);
     smmu_cmd(t, 0x46 | 1 << 12 | 0x99ull << 32, to);
     g_assert_cmphex(qtest_readl(t->qts, to), ==, 0);
-    g_assert_true(wire(t, 76));
+    g_assert_true(smmu_wire(t, 76));
     smmu_quit(t);
 }
 

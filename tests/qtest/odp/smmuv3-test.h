@@ -525,6 +525,32 @@ static inline SmmuTest *smmu_start(const char *smmu_opts)
     return t;
 }
 
+/* A wire of the virt machine, as an edge in its GICv3: pending or not. */
+enum {
+    GICD = 0x08000000, GICD_ISPENDR = 0x200, GICD_ICPENDR = 0x280,
+    GICD_ICFGR = 0xc00,
+};
+
+static inline void smmu_wire_watch(SmmuTest *t, unsigned spi)
+{
+    uint64_t icfgr = GICD + GICD_ICFGR + (32 + spi) / 16 * 4;
+
+    qtest_writel(t->qts, icfgr, qtest_readl(t->qts, icfgr) |
+                                2u << (32 + spi) % 16 * 2);
+}
+
+static inline bool smmu_wire(SmmuTest *t, unsigned spi)
+{
+    return qtest_readl(t->qts, GICD + GICD_ISPENDR + (32 + spi) / 32 * 4) >>
+           (32 + spi) % 32 & 1;
+}
+
+static inline void smmu_wire_clear(SmmuTest *t, unsigned spi)
+{
+    qtest_writel(t->qts, GICD + GICD_ICPENDR + (32 + spi) / 32 * 4,
+                 1u << (32 + spi) % 32);
+}
+
 static inline void smmu_wait_for(QTestState *qts, const char *what,
                                  const char *status)
 {
