@@ -57,7 +57,8 @@ def sources(name):
 def compiler(arch='arm64'):
     triplet, needs = ARCHS[arch]
     found = shutil.which(triplet + '-gcc')
-    if found is None:
+    # What builds a kernel needs no C library, and may have come first.
+    if found is None or '/' not in output([found, '-print-file-name=libc.so']):
         packages.ensure(needs)
         found = shutil.which(triplet + '-gcc')
     if found is None:
