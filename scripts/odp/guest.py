@@ -41,9 +41,10 @@ def parser():
     p.add_argument('--kernel', default='stock', metavar='K',
                    help="stock: Debian's newest in the stable suite's "
                    "backports; stable: the stable suite's; sva: Debian's "
-                   'source with shared virtual addressing turned on, zdma: '
-                   "that and the Zynq UltraScale+'s DMA, both built "
-                   'when they are not there; or the path of an image or of a '
+                   'source with shared virtual addressing turned on, sva-16k, '
+                   'sva-64k: that with larger pages, zdma: '
+                   "that and the Zynq UltraScale+'s DMA, each built "
+                   'when it is not there; or the path of an image or of a '
                    'kernel build directory (default: stock)')
     p.add_argument('--iommu', choices=machine.IOMMUS, default='none')
     p.add_argument('--cpu', default='max', metavar='C')

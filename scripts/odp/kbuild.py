@@ -65,8 +65,9 @@ ARCHS = {
 
 @dataclass
 class Recipe:
-    """config: files of CONFIG, in order. patched: with PATCHES. headers: keep
-    what modules of ours (guestmodule.py) need."""
+    """config: files of CONFIG, in order: a later one's setting of a symbol
+    replaces an earlier one's. patched: with PATCHES. headers: keep what modules
+    of ours (guestmodule.py) need."""
     arch: str
     config: tuple
     patched: bool = False
@@ -75,6 +76,8 @@ class Recipe:
 
 KERNELS = {
     'sva': Recipe('arm64', ('sva.config', 'arm64.config')),
+    'sva-16k': Recipe('arm64', ('sva.config', 'arm64.config', '16k.config')),
+    'sva-64k': Recipe('arm64', ('sva.config', 'arm64.config', '64k.config')),
     'sva-pri': Recipe('arm64', ('sva.config', 'arm64.config'), patched=True),
     'zdma': Recipe('arm64', ('sva.config', 'arm64.config', 'zdma.config'),
                    headers=True),
@@ -104,6 +107,17 @@ def source():
     return names[0], version, apt.download([f'{names[0]}:arm64'], SUITE)[0]
 
 
+def merged(texts):
+    """One configuration: the last setting of a symbol is the one that
+    stays."""
+    setting = re.compile(r'(?:# )?(CONFIG_\w+)(?:=.*| is not set)$')
+    lines = [line for text in texts for line in text.splitlines(True)]
+    last = {m[1]: i for i, line in enumerate(lines)
+            if (m := setting.match(line))}
+    return ''.join(line for i, line in enumerate(lines)
+                   if not (m := setting.match(line)) or last[m[1]] == i)
+
+
 def built(name, update=False):
     """The kernel of a recipe, built when it is not there."""
     recipe = KERNELS[name]
@@ -111,7 +125,7 @@ def built(name, update=False):
     patches = sorted(PATCHES.glob('*.patch')) if recipe.patched else []
     # Nothing is added to what names an unpatched kernel.
     more = [p.read_text() for p in patches]
-    config = ''.join((CONFIG / c).read_text() for c in recipe.config)
+    config = merged((CONFIG / c).read_text() for c in recipe.config)
     packages.ensure({**COMMON_NEEDS, **spec.needs})
     cc = output([spec.prefix + 'gcc', '-dumpfullversion']).strip()
 

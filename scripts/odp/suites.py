@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import kernel, tap
@@ -34,7 +34,7 @@ class Functional:
     minutes: int = 5
     long: bool = False
     x86: bool = False
-    kernel: str = ''
+    kernels: list = field(default_factory=list)
 
     @property
     def name(self):
@@ -45,7 +45,8 @@ def functional():
     """The functional tests, sorted. A comment near the top of a test,
     `# odp: minutes=N`, sets its budget, `long-minutes=N` that of a long run;
     `long` keeps it for long runs, `x86_64` asks for that emulator too,
-    `kernel=sva` for that kernel: it is built before, outside the budget."""
+    `kernel=sva` (once or more) for that kernel: it is built before, outside the
+    budget."""
     found = []
     budget = 'long-minutes' if os.environ.get('ODP_LONG') else 'minutes'
     for path in sorted(FUNCTIONAL.glob('test_*.py')):
@@ -62,7 +63,7 @@ def functional():
                 elif key == 'x86_64':
                     test.x86 = True
                 elif key == 'kernel' and value in kernel.names():
-                    test.kernel = value
+                    test.kernels.append(value)
                 else:
                     raise OdpError(f'{path.name}: "# odp: {word}" is none of '
                                    'minutes=N, long-minutes=N, long, x86_64, '
@@ -105,7 +106,7 @@ def builds_for(name):
 
 def kernels_for(name):
     """Names of kernels that the suite needs built first."""
-    return [t.kernel for t in functional() if t.name == name and t.kernel]
+    return [k for t in functional() if t.name == name for k in t.kernels]
 
 
 def results_file(name):

@@ -3,13 +3,15 @@
 
 import hashlib
 import os
+import re
 import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
 
-from odp import build, cli, common, packages, source, suites, tap, test, tree
+from odp import (build, cli, common, kbuild, packages, source, suites, tap,
+                 test, tree)
 from odp.common import OdpError, TOP
 
 
@@ -255,6 +257,26 @@ class Judging(unittest.TestCase):
     def test_functional_headers(self):
         for found in suites.functional():
             self.assertGreater(found.minutes, 0)
+
+
+class KernelConfigs(unittest.TestCase):
+    def test_last_setting_stays(self):
+        self.assertEqual(kbuild.merged(
+            ['# what for\nCONFIG_A=y\nCONFIG_AB=y\n# CONFIG_C is not set\n',
+             '# CONFIG_A is not set\nCONFIG_C=m\n']),
+            '# what for\nCONFIG_AB=y\n# CONFIG_A is not set\nCONFIG_C=m\n')
+
+    def test_one_page_size(self):
+        sizes = {}
+        for name, recipe in kbuild.KERNELS.items():
+            text = kbuild.merged((kbuild.CONFIG / c).read_text()
+                                 for c in recipe.config)
+            sizes[name] = re.findall(r'^CONFIG_ARM64_(\d+K)_PAGES=y$', text,
+                                     re.M)
+        self.assertEqual(sizes.pop('sva-16k'), ['16K'])
+        self.assertEqual(sizes.pop('sva-64k'), ['64K'])
+        for name, found in sizes.items():
+            self.assertEqual(found, ['4K'], name)
 
 
 class Helpers(unittest.TestCase):
