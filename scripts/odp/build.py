@@ -237,13 +237,18 @@ def ninja(cmd, env, log):
                        f'{log})\n' + '\n'.join(tail[first:]))
 
 
+#: Variables that name a ready emulator.
+NAMED = {'aarch64': 'ODP_QEMU', 'x86_64': 'ODP_QEMU_X86_64'}
+
+
 def emulator(target='aarch64', profile='minimal'):
-    """Path of an emulator, built when it is not there (ODP_QEMU names
-    another one for aarch64)."""
-    named = os.environ.get('ODP_QEMU')
-    if named and target == 'aarch64':
+    """Path of an emulator, built when it is not there and no variable of
+    NAMED names one."""
+    named = os.environ.get(NAMED[target])
+    if named:
         if not os.access(named, os.X_OK):
-            raise OdpError(f'ODP_QEMU names {named}, which is no program')
+            raise OdpError(f'{NAMED[target]} names {named}, which is no '
+                           'program')
         return Path(named)
     return Build(target, profile).make()
 

@@ -68,9 +68,15 @@ class CommandLine(unittest.TestCase):
         self.one_line(proc, '/nonesuch', 'ODP_QEMU_SOURCE')
 
     def test_odp_qemu_names_no_program(self):
-        with mock.patch.dict(os.environ, ODP_QEMU='/nonesuch'):
-            with self.assertRaisesRegex(OdpError, 'ODP_QEMU names /nonesuch'):
-                build.emulator()
+        for target, name in build.NAMED.items():
+            with mock.patch.dict(os.environ, {name: '/nonesuch'}):
+                with self.assertRaisesRegex(OdpError,
+                                            f'{name} names /nonesuch'):
+                    build.emulator(target)
+
+    def test_a_named_emulator_is_not_built(self):
+        with mock.patch.dict(os.environ, ODP_QEMU_X86_64='/bin/true'):
+            self.assertEqual(str(build.emulator('x86_64')), '/bin/true')
 
 
 class Sources(unittest.TestCase):
