@@ -202,10 +202,18 @@ class Tests(Sva):
         self.odp('traffic', '--iters', 20000 if odptest.LONG else 300,
                  '--threads', 2, '--kib', 128, seconds=1800)
 
+    def vmstat(self):
+        """What the kernel counts of huge pages and swap."""
+        names = 'thp_collapse_alloc', 'thp_split_pmd', 'pswpin', 'pswpout'
+        return {k: int(v) for k, v in re.findall(
+            r'^(\w+) (\d+)$', self.sh('cat /proc/vmstat'), re.M)
+            if k in names}
+
     def test_disturbed(self):
         """While the kernel takes pages away, forks, collapses and splits."""
         thp = '/sys/kernel/mm/transparent_hugepage/enabled'
         self.sh(f'echo madvise >{thp}')
+        before = self.vmstat()
         try:
             out = self.odp('traffic', '--iters', 5000 if odptest.LONG else 200,
                            '--threads', 2, '--kib', 128, '--disturb',
@@ -214,6 +222,11 @@ class Tests(Sva):
             self.sh(f'echo never >{thp}')
         for what in 'forks', 'page-outs', 'collapses':
             self.assertGreater(int(re.search(rf'{what} (\d+)', out)[1]), 0)
+        # What the kernel says that it did.
+        did = {k: v - before[k] for k, v in self.vmstat().items()}
+        print(f'# {did}', flush=True)
+        for what, count in did.items():
+            self.assertGreater(count, 0, what)
 
     def test_two_hcas(self):
         """The peer is another HCA with ordinary memory."""

@@ -21,9 +21,10 @@
 #define MADV_COLLAPSE 25
 #endif
 
-enum { SLOTS = 6, GUARD = 32, HUGE_PAGE = 2 << 20, MAX_THREADS = 8 };
+enum { SLOTS = 6, GUARD = 32, LARGEST = 32 << 20, MAX_THREADS = 8 };
 
-enum kind { PRIVATE, SHARED, FILE_SHARED, FILE_PRIVATE, HEAP, KINDS };
+/* HUGE: a small part of what the kernel can make a huge page of. */
+enum kind { PRIVATE, SHARED, FILE_SHARED, FILE_PRIVATE, HEAP, HUGE, KINDS };
 
 struct slot {
     uint8_t *mem;
@@ -48,10 +49,16 @@ struct traffic {
     struct vdev v, peer;
     uint32_t key;
     size_t size;                /* of a slot */
+    size_t huge;                /* of a huge page; 0: do without */
     struct worker worker[MAX_THREADS];
     atomic_bool stop, bad;
     unsigned long forks, pageouts, collapses;
 };
+
+static uint8_t *huge_page(struct traffic *t, uint8_t *mem)
+{
+    return (uint8_t *)((uintptr_t)mem & -(uintptr_t)t->huge);
+}
 
 static void slot_drop(struct traffic *t, struct slot *s)
 {
@@ -60,10 +67,37 @@ static void slot_drop(struct traffic *t, struct slot *s)
     }
     if (s->kind == HEAP) {
         free(s->mem);
+    } else if (s->kind == HUGE) {
+        if (munmap(huge_page(t, s->mem), t->huge)) {
+            die_errno("munmap");
+        }
     } else if (munmap(s->mem, t->size)) {
         die_errno("munmap");
     }
     s->mem = NULL;
+}
+
+/*
+ * A range is collapsed only where one mapping has all of it, which other slots
+ * are too small for.
+ */
+static uint8_t *huge_new(struct traffic *t, struct rng *rng)
+{
+    uint8_t *all = mmap(NULL, 2 * t->huge, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    uint8_t *mem;
+    size_t head;
+
+    if (all == MAP_FAILED) {
+        die_errno("mmap");
+    }
+    mem = huge_page(t, all + t->huge - 1);
+    head = mem - all;
+    if ((head && munmap(all, head)) ||
+        munmap(mem + t->huge, t->huge - head)) {
+        die_errno("munmap");
+    }
+    return mem + rng_below(rng, (t->huge - t->size) / 4096 + 1) * 4096;
 }
 
 /* New memory of some kind; it reads as zeroes. */
@@ -71,7 +105,11 @@ static void slot_new(struct traffic *t, struct slot *s, struct rng *rng)
 {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS, fd = -1;
 
-    s->kind = rng_below(rng, KINDS);
+    s->kind = rng_below(rng, t->huge ? KINDS : HUGE);
+    if (s->kind == HUGE) {
+        s->mem = huge_new(t, rng);
+        return;
+    }
     if (s->kind == HEAP) {
         s->mem = calloc(1, t->size);
         if (!s->mem) {
@@ -236,6 +274,22 @@ static void *work(void *arg)
     return NULL;
 }
 
+/* Somebody's part of a huge page, or NULL. */
+static uint8_t *find_huge(struct traffic *t, struct rng *rng)
+{
+    unsigned n = t->opt->threads * SLOTS, first = rng_below(rng, n);
+
+    for (unsigned i = 0; i < n; i++) {
+        unsigned at = (first + i) % n;
+        struct slot *s = &t->worker[at / SLOTS].slot[at % SLOTS];
+
+        if (*(enum kind volatile *)&s->kind == HUGE) {
+            return *(uint8_t *volatile *)&s->mem;
+        }
+    }
+    return NULL;
+}
+
 /* Takes pages away from anybody, and puts others in their place. */
 static void *disturb(void *arg)
 {
@@ -266,9 +320,9 @@ static void *disturb(void *arg)
             t->forks++;
             break;
         case 1:
+            mem = find_huge(t, &rng);
             if (mem) {
-                t->collapses += !madvise((void *)((uintptr_t)mem &
-                                         -(uintptr_t)HUGE_PAGE), HUGE_PAGE,
+                t->collapses += !madvise(huge_page(t, mem), t->huge,
                                          MADV_COLLAPSE);
             }
             break;
@@ -302,6 +356,21 @@ static void worker_start(struct traffic *t, unsigned i)
     }
 }
 
+/* Of what a huge page is, where that is little enough to be spent freely. */
+static size_t huge_size(size_t slot)
+{
+    FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "r");
+    unsigned long size = 0;
+
+    if (f) {
+        if (fscanf(f, "%lu", &size) != 1 || size > LARGEST || size < slot) {
+            size = 0;
+        }
+        fclose(f);
+    }
+    return size;
+}
+
 int mode_traffic(const struct options *opt)
 {
     static struct traffic t;
@@ -316,6 +385,7 @@ int mode_traffic(const struct options *opt)
     if (opt->threads < 1 || opt->threads > MAX_THREADS || t.size < 16384) {
         die("from 1 to %d threads, 16 KiB at least", MAX_THREADS);
     }
+    t.huge = huge_size(t.size);
     portal_or_die(&t.p, opt->portal[0]);
     vdev_open(&t.v, opt->device, -1);
     if (opt->peer) {
