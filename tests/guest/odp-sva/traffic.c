@@ -281,10 +281,11 @@ static uint8_t *find_huge(struct traffic *t, struct rng *rng)
 
     for (unsigned i = 0; i < n; i++) {
         unsigned at = (first + i) % n;
-        struct slot *s = &t->worker[at / SLOTS].slot[at % SLOTS];
+        /* Its owner changes it meanwhile. */
+        struct slot volatile *s = &t->worker[at / SLOTS].slot[at % SLOTS];
 
-        if (*(enum kind volatile *)&s->kind == HUGE) {
-            return *(uint8_t *volatile *)&s->mem;
+        if (s->kind == HUGE) {
+            return s->mem;
         }
     }
     return NULL;
