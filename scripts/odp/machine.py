@@ -15,7 +15,10 @@ of its own, and goes with it.
 import base64
 import contextlib
 import ctypes
+import functools
+import mmap
 import os
+import platform
 import secrets
 import selectors
 import shlex
@@ -111,6 +114,35 @@ def arch_of(iommu):
     return 'amd64' if iommu == 'intel' else 'arm64'
 
 
+@functools.cache
+def tsc_khz():
+    """The rate of this machine's TSC, which TCG's x86 guests read, too; None
+    where that is not to be had."""
+    if platform.machine() != 'x86_64':
+        return None
+    try:
+        page = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ
+                         | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    except OSError:
+        return None
+    # rdtsc; shl $32, %rdx; or %rdx, %rax; ret
+    page.write(bytes.fromhex('0f31 48c1e220 4809d0 c3'))
+    rdtsc = ctypes.CFUNCTYPE(ctypes.c_uint64)(
+        ctypes.addressof(ctypes.c_char.from_buffer(page)))
+
+    def sample():
+        # The one with the least between its two clocks.
+        found = []
+        for _ in range(9):
+            start, ticks = time.monotonic_ns(), rdtsc()
+            found.append((time.monotonic_ns() - start, start, ticks))
+        return min(found)[1:]
+    ns, ticks = sample()
+    time.sleep(0.05)
+    ns2, ticks2 = sample()
+    return (ticks2 - ticks) * 1000000 // (ns2 - ns)
+
+
 def _machine(iommu):
     """Arguments for the machine and its IOMMU."""
     if iommu == 'intel':
@@ -139,6 +171,11 @@ def command_line(config, rundir):
     append = [f'console={arch.console}', 'rdinit=/odp/init', 'panic=-1']
     if config.iommu == 'intel':
         append.append('intel_iommu=on,sm_on')
+        # On a busy host the timer's first ticks come late: the kernel panics
+        # for want of them, or takes the TSC for many times slower than it is.
+        append.append('no_timer_check')
+        if khz := tsc_khz():
+            append.append(f'tsc_early_khz={khz}')
     if not config.verbose:
         append.append('quiet')
     serial = ['-device', 'virtio-serial-pci,id=odp-serial,addr=1e'] \
