@@ -19,6 +19,7 @@ struct PCIeAtc {
     PCIeRequester *r;
     RecoverableDMAAtc iface;
     PCIeAtcEntry entry[ATC_SIZE];
+    hwaddr widest;           /* no entry's translation has a larger mask */
     unsigned blocked;
     QTAILQ_HEAD(, RecoverableDMAInv) waiting;  /* answered on unblock */
     uint64_t generation;     /* counts invalidations */
@@ -31,20 +32,27 @@ static PCIeAtcEntry *atc_slot(struct PCIeAtc *atc, hwaddr page, uint32_t pasid)
     return &atc->entry[(key * 0x9e3779b97f4a7c15ull) >> (64 - ATC_BITS)];
 }
 
+/*
+ * An entry stands for all from its page to the end of the translation, so an
+ * invalidation of any part of that ends it.
+ */
 static void atc_invalidate(PCIeRequester *r, bool pasid_valid, uint32_t pasid,
                            hwaddr first, hwaddr last)
 {
     struct PCIeAtc *atc = r->atc;
+    hwaddr from;
 
     r->n_atc_inv++;
     atc->generation++;
     trace_pcie_atc_inv(r->dev->name, pasid_valid, pasid, first, last);
     first &= ~(ATC_PAGE - 1);
-    if (pasid_valid && last - first < ATC_SIZE / 2 * ATC_PAGE) {
-        for (hwaddr page = first; ; page += ATC_PAGE) {
+    from = first & ~atc->widest;
+    if (pasid_valid && last - from < ATC_SIZE / 2 * ATC_PAGE) {
+        for (hwaddr page = from; ; page += ATC_PAGE) {
             PCIeAtcEntry *e = atc_slot(atc, page, pasid);
 
-            if (e->page == page && e->pasid == pasid) {
+            if (e->page == page && e->pasid == pasid &&
+                page + e->left >= first) {
                 e->perm = 0;
             }
             if (last - page < ATC_PAGE) {
@@ -52,12 +60,15 @@ static void atc_invalidate(PCIeRequester *r, bool pasid_valid, uint32_t pasid,
             }
         }
     } else {
+        atc->widest = 0;
         for (unsigned i = 0; i < ATC_SIZE; i++) {
             PCIeAtcEntry *e = &atc->entry[i];
 
-            if (e->page >= first && e->page <= last &&
+            if (e->page + e->left >= first && e->page <= last &&
                 (!pasid_valid || e->pasid == pasid)) {
                 e->perm = 0;
+            } else if (e->perm) {
+                atc->widest |= e->mask;
             }
         }
     }
@@ -195,6 +206,7 @@ PCIeAtcResult pcie_atc_translate(PCIeRequester *r, PCIeRequest *req,
     e->out = (tlb.translated_addr & ~tlb.addr_mask) | (page & tlb.addr_mask);
     e->left = tlb.addr_mask - (page & tlb.addr_mask);
     e->mask = tlb.addr_mask;
+    r->atc->widest |= e->mask;
     e->as = tlb.target_as;
     e->passed = 0;
     if (access & ~e->perm) {

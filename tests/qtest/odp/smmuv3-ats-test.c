@@ -148,6 +148,52 @@ static void test_requester_cache(void)
     smmu_quit(t);
 }
 
+/*
+ * A translation of 2 MiB serves from the page that was asked for to its end:
+ * it goes when any part of that is invalidated.
+ */
+static void test_requester_cache_block(void)
+{
+    static const struct {
+        const char *name;
+        int64_t at;            /* invalidated, from VA */
+        unsigned size;
+        bool hit;
+    } row[] = {
+        { "its page", 0, 0, true },
+        { "the next page", 0x1000, 0, true },
+        { "64KB, further on", 0x10000, 4, true },
+        { "its last page", 0xba000, 0, true },
+        { "the next 2MB", 0xbb000, 9, false },
+    };
+
+    for (int i = 0; i < ARRAY_SIZE(row); i++) {
+        uint64_t block = VIRT_RAM + 0x1000000, slot;
+        Stream st;
+        SmmuTest *t = start(&st);
+
+        g_test_message("%s", row[i].name);
+        slot = qtest_readq(t->qts, st.root + (VA >> 30) * 8) & 0xfffffffff000;
+        slot += (VA >> 21 & 0x1ff) * 8;
+        qtest_writeq(t->qts, slot, block | (PTE_RW_EL0 & ~2ull));
+        CMD_TLBI_ALL(t);
+        smmu_w(t, SMMU_CR0,
+               CR0_SMMUEN | CR0_EVENTQEN | CR0_CMDQEN | CR0_ATSCHK);
+        x_ctl(t, X_ATC);
+        qtest_writeq(t->qts, block + 0x145000, 0xc0ffee);
+        g_assert_cmpuint(dma(t, VA, DMA_READ, SSID), ==, DMA_OK);
+        g_assert_cmphex(qtest_readq(t->qts, t->mem), ==, 0xc0ffee);
+
+        qtest_writeq(t->qts, slot, 0);
+        CMD_TLBI_ALL(t);
+        CMD_ATC_INV(t, t->sid, SSID, false, VA + row[i].at, row[i].size);
+        CMD_SYNC(t);
+        g_assert_cmpuint(dma(t, VA, DMA_READ, SSID), ==,
+                         row[i].hit ? DMA_ERROR : DMA_OK);
+        smmu_quit(t);
+    }
+}
+
 /* Lines 19 to 22: every kind of answer, and what is recorded of it */
 static void test_requests(void)
 {
@@ -685,6 +731,8 @@ int main(int argc, char **argv)
     qtest_add_func("smmuv3/ats/id", test_id);
     qtest_add_func("smmuv3/ats/translate", test_translate);
     qtest_add_func("smmuv3/ats/requester-cache", test_requester_cache);
+    qtest_add_func("smmuv3/ats/requester-cache-block",
+                   test_requester_cache_block);
     qtest_add_func("smmuv3/ats/19-22-requests", test_requests);
     qtest_add_func("smmuv3/ats/20-bad-streamid", test_bad_streamid);
     qtest_add_func("smmuv3/ats/23-translated", test_translated);
