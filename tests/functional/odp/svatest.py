@@ -21,7 +21,7 @@ dev = '/sys/bus/pci/devices/' + pci
 uio = os.listdir(dev + '/uio')[0]
 fd = os.open('/dev/' + uio, os.O_RDWR)
 regs = memoryview(mmap.mmap(fd, 0x10000)).cast('I')
-data = mmap.mmap(fd, 1 << 20, offset=4096)
+data = mmap.mmap(fd, 1 << 20, offset=mmap.PAGESIZE)   # the second mapping
 pasid = int(open(dev + '/pasid').read())
 assert pasid > 0, pasid
 regs[0x84 // 4] = 5     # page requests and ATC where they are enabled
@@ -40,13 +40,14 @@ def dma(addr, length, write, pasid=pasid):
 
 libc = ctypes.CDLL(None, use_errno=True)
 PAGES = 64
-mem = mmap.mmap(-1, PAGES * 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+SIZE = PAGES * mmap.PAGESIZE
+mem = mmap.mmap(-1, SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 addr = ctypes.addressof(ctypes.c_char.from_buffer(mem))
 before = faults()
 data[0:65536] = bytes(range(256)) * 256
-for off in range(0, PAGES * 4096, 65536):
+for off in range(0, SIZE, 65536):
     assert dma(addr + off, 65536, 1) == 0
-assert mem[:] == data[0:65536] * (PAGES // 16)
+assert mem[:] == data[0:65536] * (SIZE // 65536)
 print('pages', PAGES, 'faults', faults() - before)
 before = faults()
 data[0:65536] = bytes(65536)
@@ -70,6 +71,14 @@ class Sva:
     """A guest whose functions are bound; subclasses say how faults
     travel."""
     kernel_name = 'sva'
+    #: KiB of its pages, and of a huge one.
+    page = 4
+    huge = 2048
+    #: Huge pages to count with.
+    huges = 8
+    #: KiB of a piece of memory of the traffic, and its length in long runs.
+    slot = 128
+    rounds = 20000
     iommu = 'smmuv3'
     mem = '3G'
     hca = 2
@@ -187,20 +196,20 @@ class Tests(Sva):
 
     def test_count(self):
         """Faults are distinct absent pages, exactly."""
-        self.odp('count', '--kib', 1024)
+        self.odp('count', '--kib', 256 * self.page)
 
     def test_count_huge(self):
-        """With huge pages: one fault for 2 MiB."""
+        """With huge pages: one fault for each."""
         thp = '/sys/kernel/mm/transparent_hugepage/enabled'
         self.sh(f'echo madvise >{thp}')
         try:
-            self.odp('count', '--kib', 16384, '--huge')
+            self.odp('count', '--kib', self.huges * self.huge, '--huge')
         finally:
             self.sh(f'echo never >{thp}')
 
     def test_traffic(self):
-        self.odp('traffic', '--iters', 20000 if odptest.LONG else 300,
-                 '--threads', 2, '--kib', 128, seconds=1800)
+        self.odp('traffic', '--iters', self.rounds if odptest.LONG else 300,
+                 '--threads', 2, '--kib', self.slot, seconds=1800)
 
     def vmstat(self):
         """What the kernel counts of huge pages and swap."""
@@ -215,8 +224,9 @@ class Tests(Sva):
         self.sh(f'echo madvise >{thp}')
         before = self.vmstat()
         try:
-            out = self.odp('traffic', '--iters', 5000 if odptest.LONG else 200,
-                           '--threads', 2, '--kib', 128, '--disturb',
+            out = self.odp('traffic', '--iters',
+                           self.rounds // 4 if odptest.LONG else 200,
+                           '--threads', 2, '--kib', self.slot, '--disturb',
                            seconds=1800)
         finally:
             self.sh(f'echo never >{thp}')
@@ -230,7 +240,7 @@ class Tests(Sva):
 
     def test_two_hcas(self):
         """The peer is another HCA with ordinary memory."""
-        self.odp('traffic', '--iters', 300, '--kib', 128, '--peer',
+        self.odp('traffic', '--iters', 300, '--kib', self.slot, '--peer',
                  self.hcas[2])
 
     #: The trace event of what the IOMMU cannot grant at once: PASID, address.
@@ -348,7 +358,7 @@ class Moved:
         # A release that comes after the next open unbinds that one.
         self.sh(f'while readlink /proc/{pid}/exe; do sleep 0.1; done; '
                 'sleep 0.5')
-        self.odp('traffic', '--iters', 100, '--kib', 128)
+        self.odp('traffic', '--iters', 100, '--kib', self.slot)
 
 
 class Lives:

@@ -119,7 +119,7 @@ void hold_open_uffd(struct hold *h, size_t len, uint64_t seed)
     k->ctl = sock[1];
     k->h = h;
     k->seed = seed;
-    k->page = sysconf(_SC_PAGESIZE);
+    k->page = page_size();
     k->data = malloc(k->page);
     k->asked = calloc(len / k->page, sizeof(bool));
     if (pthread_create(&h->keeper, NULL, keep, k)) {

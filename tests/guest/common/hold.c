@@ -220,8 +220,8 @@ void hold_open(struct hold *h, size_t len, uint64_t seed)
     if (!mkdtemp(dir)) {
         die_errno("%s", dir);
     }
-    snprintf(text, sizeof(text), "fd=%d,rootmode=40000,user_id=0,group_id=0",
-             server.fuse);
+    snprintf(text, sizeof(text), "fd=%d,rootmode=40000,user_id=0,group_id=0,"
+             "max_read=%d", server.fuse, REQUEST_BYTES);
     if (mount("odp-hold", dir, "fuse", MS_NOSUID | MS_NODEV, text)) {
         die_errno("mounting FUSE at %s", dir);
     }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "util.h"
 
@@ -46,6 +47,35 @@ double now(void)
 
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+size_t page_size(void)
+{
+    static size_t size;
+
+    if (!size) {
+        size = sysconf(_SC_PAGESIZE);
+    }
+    return size;
+}
+
+size_t huge_page_size(void)
+{
+    static const char file[] =
+        "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size";
+    static size_t size;
+
+    if (!size) {
+        FILE *f = fopen(file, "r");
+
+        if (f) {
+            if (fscanf(f, "%zu", &size) != 1) {
+                die("%s says nothing", file);
+            }
+            fclose(f);
+        }
+    }
+    return size;
 }
 
 static uint64_t mix(uint64_t z)

@@ -17,6 +17,11 @@ void die_errno(const char *fmt, ...)
 /* Seconds on the monotonic clock. */
 double now(void);
 
+/* Bytes of the kernel's pages: 4, 16 or 64 KiB. */
+size_t page_size(void);
+/* Bytes of a transparent huge page, one entry a level up; 0: there are none. */
+size_t huge_page_size(void);
+
 /* Pseudo-random numbers (splitmix64): one state per thread, from a seed. */
 struct rng {
     uint64_t state;

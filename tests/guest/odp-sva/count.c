@@ -11,16 +11,15 @@
 
 #include "sva.h"
 
-enum { SMALL = 4096, LARGE = 2 << 20 };
-
 struct count {
     struct sva_portal p;
     struct vdev v;
     struct link l;
     uint32_t key;
     uint8_t *src;
-    size_t len, page;
+    size_t len, page;           /* page: what one fault brings */
     unsigned stalls;            /* that one fault causes */
+    bool huge;
     bool bad;
 };
 
@@ -67,7 +66,7 @@ static void *target(struct count *t, bool shared)
     }
     mem = fresh(len);
     at = (uint8_t *)(((uintptr_t)mem + t->page - 1) & -(uintptr_t)t->page);
-    if (t->page == LARGE && madvise(at, t->len, MADV_HUGEPAGE)) {
+    if (t->huge && madvise(at, t->len, MADV_HUGEPAGE)) {
         die_errno("MADV_HUGEPAGE");
     }
     return at;
@@ -130,18 +129,18 @@ static void sweep(struct count *t, const char *what, bool shared, size_t len)
 
 int mode_count(const struct options *opt)
 {
-    struct count t = { .page = opt->huge ? LARGE : SMALL,
-                       .stalls = opt->stalls };
+    struct count t = { .page = opt->huge ? huge_page_size() : page_size(),
+                       .stalls = opt->stalls, .huge = opt->huge };
     struct sva_counters before;
     struct rng rng = { opt->seed };
     uint64_t seen[64] = { 0 };
     unsigned distinct = 0;
     uint8_t *dst;
 
-    t.len = (size_t)opt->kib << 10;
-    if (opt->huge) {
-        t.len = (t.len + LARGE - 1) & -(size_t)LARGE;
+    if (!t.page) {
+        die("this kernel has no huge pages");
     }
+    t.len = (((size_t)opt->kib << 10) + t.page - 1) & -t.page;
     portal_or_die(&t.p, opt->portal[0]);
     vdev_open(&t.v, opt->device, -1);
     link_open(&t.l, &t.v, &t.v);
@@ -152,15 +151,15 @@ int mode_count(const struct options *opt)
     pattern_fill(t.src, 7, 0, t.len);
     /* It is present for us: behind odp-stall not yet for the device. */
     dst = fresh(t.len);
-    for (size_t off = 0; off < t.len; off += SMALL) {
+    for (size_t off = 0; off < t.len; off += page_size()) {
         request(&t, IBV_WR_RDMA_WRITE, dst, off, 8);
     }
     munmap(dst, t.len);
 
-    sweep(&t, "write, anonymous", false, opt->huge ? LARGE : 64 << 10);
-    if (!opt->huge) {
-        sweep(&t, "write by page, anonymous", false, SMALL);
-        sweep(&t, "write, shared file", true, 64 << 10);
+    sweep(&t, "write, anonymous", false, t.huge ? t.page : 16 * t.page);
+    if (!t.huge) {
+        sweep(&t, "write by page, anonymous", false, t.page);
+        sweep(&t, "write, shared file", true, 16 * t.page);
     }
 
     /* At random, with repetition. */
@@ -177,6 +176,7 @@ int mode_count(const struct options *opt)
     munmap(dst, t.len);
 
     /* Absent pages at both ends: read from zero pages into new ones. */
+    munmap(t.src, t.len);
     dst = target(&t, false);
     t.src = target(&t, false);
     sva_counters(&t.p, &before);

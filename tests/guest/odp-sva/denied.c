@@ -7,15 +7,14 @@
 
 #include "sva.h"
 
-enum { PAGE = 4096 };
-
 int mode_denied(const struct options *opt)
 {
     struct sva_counters before, after;
     struct sva_portal p;
     struct vdev v;
     struct link l;
-    uint8_t *mem = fresh(opt->iters * PAGE), *src = fresh(PAGE);
+    size_t page = page_size();
+    uint8_t *mem = fresh(opt->iters * page), *src = fresh(page);
     struct ibv_mr *mr;
     unsigned bad = 0;
     uint32_t key;
@@ -23,19 +22,19 @@ int mode_denied(const struct options *opt)
     portal_or_die(&p, opt->portal[0]);
     vdev_open(&v, opt->device, -1);
     link_open(&l, &v, &v);
-    pattern_fill(src, 1, 0, PAGE);
-    mr = mr_reg(&v, src, PAGE, IBV_ACCESS_LOCAL_WRITE);
+    pattern_fill(src, 1, 0, page);
+    mr = mr_reg(&v, src, page, IBV_ACCESS_LOCAL_WRITE);
     key = key_or_die(&p, v.pd, SVA_ALL);
     sva_counters(&p, &before);
     for (unsigned i = 0; i < opt->iters; i++) {
-        struct request r = { IBV_WR_RDMA_WRITE, src, mr->lkey, mem + i * PAGE,
-                             key, PAGE, 0, 0 };
+        struct request r = { IBV_WR_RDMA_WRITE, src, mr->lkey, mem + i * page,
+                             key, page, 0, 0 };
         enum ibv_wc_status first = link_do(&l, &r, NULL), then;
 
-        mem[i * PAGE] = 1;
+        mem[i * page] = 1;
         then = link_do(&l, &r, NULL);
         if (first != IBV_WC_REM_ACCESS_ERR || then != IBV_WC_SUCCESS ||
-            pattern_check(mem + i * PAGE, 1, 0, PAGE) >= 0) {
+            pattern_check(mem + i * page, 1, 0, page) >= 0) {
             printf("absent: %s, present: %s\n", ibv_wc_status_str(first),
                    ibv_wc_status_str(then));
             bad++;

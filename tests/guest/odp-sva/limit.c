@@ -49,7 +49,7 @@ static unsigned long resident(void)
         die_errno("/proc/self/statm");
     }
     fclose(f);
-    return pages * (sysconf(_SC_PAGESIZE) >> 10);
+    return pages * (page_size() >> 10);
 }
 
 /* Writes all of a buffer through a key, and reads it back. */

@@ -69,7 +69,7 @@ static void usage(void)
            "  --peer NAME    another HCA, to be the other end\n"
            "  --iters N, --threads N, --seed N, --kib N\n"
            "  --disturb      fork, reclaim and collapse under traffic\n"
-           "  --huge         2 MiB pages\n"
+           "  --huge         transparent huge pages\n"
            "  --stalls N     count: a fault stalls N times until it is served\n"
            "  --release FILE pending: ends when this file is there\n"
            "  --list FILE    isolate: PASID and address of what the IOMMU has "

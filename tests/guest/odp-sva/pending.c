@@ -14,12 +14,13 @@
 #include "hold.h"
 #include "sva.h"
 
-enum { PAGE = 4096, PART = 1000, WORD = 2048, LIMIT = 240, SEED = 5 };
+enum { PART = 1000, WORD = 2048, LIMIT = 240, SEED = 5 };
 
 enum kind { READ, WRITE, FADD, KINDS };
 
 struct pending {
     unsigned n;
+    size_t page;
     struct vdev v;
     struct sva_portal p;
     struct hold hold;
@@ -29,19 +30,19 @@ struct pending {
     uint32_t key;
 };
 
-static uint64_t word_of(unsigned i)
+static uint64_t word_of(const struct pending *t, unsigned i)
 {
     uint64_t w;
 
-    pattern_fill(&w, SEED, (size_t)i * PAGE + WORD, 8);
+    pattern_fill(&w, SEED, i * t->page + WORD, 8);
     return w;
 }
 
 static void post(struct pending *t, unsigned i)
 {
     struct request r = {
-        .local = t->area + (size_t)i * PAGE, .lkey = t->mr->lkey,
-        .remote = t->hold.mem + (size_t)i * PAGE, .rkey = t->key, .len = PART,
+        .local = t->area + i * t->page, .lkey = t->mr->lkey,
+        .remote = t->hold.mem + i * t->page, .rkey = t->key, .len = PART,
     };
 
     switch (i % KINDS) {
@@ -62,22 +63,22 @@ static void post(struct pending *t, unsigned i)
 
 static bool right(struct pending *t, unsigned i)
 {
-    uint8_t *page = t->hold.mem + (size_t)i * PAGE;
-    uint8_t *area = t->area + (size_t)i * PAGE;
+    uint8_t *held = t->hold.mem + i * t->page;
+    uint8_t *area = t->area + i * t->page;
     uint64_t got;
 
     switch (i % KINDS) {
     case READ:
-        return pattern_check(area, SEED, (size_t)i * PAGE, PART) < 0;
+        return pattern_check(area, SEED, i * t->page, PART) < 0;
     case WRITE:
-        return pattern_check(page, 1000 + i, 0, PART) < 0;
+        return pattern_check(held, 1000 + i, 0, PART) < 0;
     default:
         memcpy(&got, area, 8);
-        if (got != word_of(i)) {
+        if (got != word_of(t, i)) {
             return false;
         }
-        memcpy(&got, page + WORD, 8);
-        return got == word_of(i) + 100 + i;
+        memcpy(&got, held + WORD, 8);
+        return got == word_of(t, i) + 100 + i;
     }
 }
 
@@ -100,20 +101,20 @@ static void wait_pending(struct pending *t)
 
 int mode_pending(const struct options *opt)
 {
-    struct pending t = { .n = opt->iters };
+    struct pending t = { .n = opt->iters, .page = page_size() };
     unsigned wrong = 0;
     struct ibv_wc wc;
 
-    hold_open(&t.hold, (size_t)t.n * PAGE, SEED);
+    hold_open(&t.hold, t.n * t.page, SEED);
     portal_or_die(&t.p, opt->portal[0]);
     vdev_open(&t.v, opt->device, -1);
-    t.area = fresh((size_t)t.n * PAGE);
-    t.mr = mr_reg(&t.v, t.area, (size_t)t.n * PAGE, IBV_ACCESS_LOCAL_WRITE);
+    t.area = fresh(t.n * t.page);
+    t.mr = mr_reg(&t.v, t.area, t.n * t.page, IBV_ACCESS_LOCAL_WRITE);
     t.key = key_or_die(&t.p, t.v.pd, SVA_ALL);
     t.l = calloc(t.n, sizeof(*t.l));
     for (unsigned i = 0; i < t.n; i++) {
         link_open(&t.l[i], &t.v, &t.v);
-        pattern_fill(t.area + (size_t)i * PAGE, 1000 + i, 0, PART);
+        pattern_fill(t.area + i * t.page, 1000 + i, 0, PART);
     }
     /*
      * From the first fault to the last answer nothing here may change the

@@ -8,13 +8,14 @@
 
 #include "sva.h"
 
-enum { PAGE = 4096, LEN = 256 };
+enum { LEN = 256 };
 
 struct perm {
     struct sva_portal p;
     struct vdev v;
     struct link l;
     uint32_t key;
+    size_t page;
     uint8_t *good, *read_only, *read_only_absent, *none, *unmapped, *beyond;
     unsigned checks;
     bool bad;
@@ -61,7 +62,7 @@ static void memory(struct perm *t, const char *what, void *mem, bool readable)
         /* As our own memory: written by READ and atomics. */
         fine = i == 0 && readable;
         r.local = mem;
-        r.remote = t->good + PAGE;
+        r.remote = t->good + t->page;
         got = link_do(&t->l, &r, NULL);
         verdict(t, what, names[i], "own memory", got,
                 fine ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR);
@@ -70,8 +71,8 @@ static void memory(struct perm *t, const char *what, void *mem, bool readable)
 
 static uint8_t *mapped(size_t pages, int prot)
 {
-    uint8_t *mem = mmap(NULL, pages * PAGE, prot, MAP_PRIVATE | MAP_ANONYMOUS,
-                        -1, 0);
+    uint8_t *mem = mmap(NULL, pages * page_size(), prot,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (mem == MAP_FAILED) {
         die_errno("mmap");
@@ -84,32 +85,32 @@ static void prepare(struct perm *t)
     int fd;
 
     t->good = mapped(8, PROT_READ | PROT_WRITE);
-    pattern_fill(t->good, 3, 0, 8 * PAGE);
+    pattern_fill(t->good, 3, 0, 8 * t->page);
     t->read_only = mapped(1, PROT_READ | PROT_WRITE);
-    pattern_fill(t->read_only, 4, 0, PAGE);
-    if (mprotect(t->read_only, PAGE, PROT_READ)) {
+    pattern_fill(t->read_only, 4, 0, t->page);
+    if (mprotect(t->read_only, t->page, PROT_READ)) {
         die_errno("mprotect");
     }
     t->read_only_absent = mapped(1, PROT_READ);
     t->none = mapped(1, PROT_NONE);
     t->unmapped = mapped(3, PROT_READ | PROT_WRITE);
-    memset(t->unmapped, 1, 3 * PAGE);
-    munmap(t->unmapped, 3 * PAGE);
+    memset(t->unmapped, 1, 3 * t->page);
+    munmap(t->unmapped, 3 * t->page);
     fd = memfd_create("short", MFD_CLOEXEC);
-    if (fd < 0 || ftruncate(fd, PAGE)) {
+    if (fd < 0 || ftruncate(fd, t->page)) {
         die_errno("memfd");
     }
-    t->beyond = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+    t->beyond = mmap(NULL, 2 * t->page, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
                      0);
     if (t->beyond == MAP_FAILED) {
         die_errno("mmap");
     }
-    t->beyond += PAGE;
+    t->beyond += t->page;
 }
 
 static void keys(struct perm *t)
 {
-    struct request r = { IBV_WR_RDMA_WRITE, t->good, t->key, t->good + PAGE,
+    struct request r = { IBV_WR_RDMA_WRITE, t->good, t->key, t->good + t->page,
                          t->key, LEN, 0, 0 };
     struct sva_portal *p = &t->p;
     enum ibv_wc_status recv;
@@ -141,16 +142,16 @@ static void keys(struct perm *t)
     t->bad |= !sva_key_destroy(p, key) || p->result != SVA_BAD_KEY;
 
     /* Bounds. */
-    if (sva_key_make(p, t->v.pd, SVA_ALL, t->good + PAGE, LEN, &key)) {
+    if (sva_key_make(p, t->v.pd, SVA_ALL, t->good + t->page, LEN, &key)) {
         die("%s", p->error);
     }
     r.rkey = key;
     verdict(t, "inside a key", "READ", "peer", link_do(&t->l, &r, NULL),
             IBV_WC_SUCCESS);
-    r.remote = t->good + PAGE + 1;
+    r.remote = t->good + t->page + 1;
     verdict(t, "over a key's end", "READ", "peer", link_do(&t->l, &r, NULL),
             IBV_WC_REM_ACCESS_ERR);
-    r.remote = t->good + PAGE - 1;
+    r.remote = t->good + t->page - 1;
     verdict(t, "before a key's start", "READ", "peer",
             link_do(&t->l, &r, NULL), IBV_WC_REM_ACCESS_ERR);
     t->bad |= sva_key_destroy(p, key);
@@ -199,7 +200,7 @@ static void yank(struct perm *t, struct rng *rng, unsigned times)
 
 int mode_perm(const struct options *opt)
 {
-    struct perm t = { 0 };
+    struct perm t = { .page = page_size() };
     struct rng rng = { opt->seed };
     struct sva_counters c;
 
@@ -217,7 +218,7 @@ int mode_perm(const struct options *opt)
     memory(&t, "kernel", (void *)0xffff800000000000, false);
     memory(&t, "not an address", (void *)0x00f0000000000000, false);
     memory(&t, "beyond a file's end", t.beyond, false);
-    if (pattern_check(t.read_only, 4, 0, PAGE) >= 0) {
+    if (pattern_check(t.read_only, 4, 0, t.page) >= 0) {
         printf("FAIL: read-only memory changed\n");
         t.bad = true;
     }

@@ -28,6 +28,7 @@ enum kind { PRIVATE, SHARED, FILE_SHARED, FILE_PRIVATE, HEAP, HUGE, KINDS };
 
 struct slot {
     uint8_t *mem;
+    uint8_t *part;              /* of the shared huge page, its own */
     enum kind kind;
 };
 
@@ -50,6 +51,7 @@ struct traffic {
     uint32_t key;
     size_t size;                /* of a slot */
     size_t huge;                /* of a huge page; 0: do without */
+    uint8_t *shared;            /* one for all slots, or NULL */
     struct worker worker[MAX_THREADS];
     atomic_bool stop, bad;
     unsigned long forks, pageouts, collapses;
@@ -67,6 +69,10 @@ static void slot_drop(struct traffic *t, struct slot *s)
     }
     if (s->kind == HEAP) {
         free(s->mem);
+    } else if (s->kind == HUGE && t->shared) {
+        if (madvise(s->mem, t->size, MADV_DONTNEED)) {
+            die_errno("MADV_DONTNEED");
+        }
     } else if (s->kind == HUGE) {
         if (munmap(huge_page(t, s->mem), t->huge)) {
             die_errno("munmap");
@@ -81,23 +87,26 @@ static void slot_drop(struct traffic *t, struct slot *s)
  * A range is collapsed only where one mapping has all of it, which other slots
  * are too small for.
  */
-static uint8_t *huge_new(struct traffic *t, struct rng *rng)
+static uint8_t *huge_map(struct traffic *t)
 {
-    uint8_t *all = mmap(NULL, 2 * t->huge, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    uint8_t *mem;
-    size_t head;
+    uint8_t *all = fresh(2 * t->huge), *mem = huge_page(t, all + t->huge - 1);
+    size_t head = mem - all;
 
-    if (all == MAP_FAILED) {
-        die_errno("mmap");
-    }
-    mem = huge_page(t, all + t->huge - 1);
-    head = mem - all;
     if ((head && munmap(all, head)) ||
         munmap(mem + t->huge, t->huge - head)) {
         die_errno("munmap");
     }
-    return mem + rng_below(rng, (t->huge - t->size) / 4096 + 1) * 4096;
+    return mem;
+}
+
+static uint8_t *huge_new(struct traffic *t, struct slot *s, struct rng *rng)
+{
+    size_t page = page_size();
+
+    if (t->shared) {
+        return s->part;
+    }
+    return huge_map(t) + rng_below(rng, (t->huge - t->size) / page + 1) * page;
 }
 
 /* New memory of some kind; it reads as zeroes. */
@@ -107,7 +116,7 @@ static void slot_new(struct traffic *t, struct slot *s, struct rng *rng)
 
     s->kind = rng_below(rng, t->huge ? KINDS : HUGE);
     if (s->kind == HUGE) {
-        s->mem = huge_new(t, rng);
+        s->mem = huge_new(t, s, rng);
         return;
     }
     if (s->kind == HEAP) {
@@ -296,14 +305,14 @@ static void *disturb(void *arg)
 {
     struct traffic *t = arg;
     struct rng rng = { t->opt->seed + 1000 };
+    size_t page = page_size();
 
     while (!atomic_load(&t->stop)) {
         struct worker *w = &t->worker[rng_below(&rng, t->opt->threads)];
         /* It may be gone, or be another: the calls then fail, or do not. */
         uint8_t *mem = *(uint8_t *volatile *)&w->slot[
             rng_below(&rng, SLOTS)].mem;
-        size_t page = (uintptr_t)mem & 4095 ? 4096 - ((uintptr_t)mem & 4095) :
-                      0;
+        size_t skip = -(uintptr_t)mem & (page - 1);
         pid_t pid;
 
         switch (rng_below(&rng, 4)) {
@@ -329,7 +338,7 @@ static void *disturb(void *arg)
             break;
         default:
             if (mem) {
-                t->pageouts += !madvise(mem + page, t->size - 4096,
+                t->pageouts += !madvise(mem + skip, t->size - page,
                                         MADV_PAGEOUT);
             }
         }
@@ -353,23 +362,23 @@ static void worker_start(struct traffic *t, unsigned i)
         link_open(&w->l, &t->v, &t->v);
     }
     for (unsigned s = 0; s < SLOTS; s++) {
+        w->slot[s].part = t->shared + (i * SLOTS + s) * t->size;
         slot_new(t, &w->slot[s], &w->rng);
     }
 }
 
-/* Of what a huge page is, where that is little enough to be spent freely. */
-static size_t huge_size(size_t slot)
+/* Where one is too much to be spent freely, all slots share it. */
+static void huge_open(struct traffic *t)
 {
-    FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "r");
-    unsigned long size = 0;
-
-    if (f) {
-        if (fscanf(f, "%lu", &size) != 1 || size > LARGEST || size < slot) {
-            size = 0;
+    t->huge = huge_page_size();
+    if (t->huge < t->size) {
+        t->huge = 0;
+    } else if (t->huge > LARGEST) {
+        if (t->opt->threads * SLOTS * t->size > t->huge) {
+            die("all of it does not fit into a huge page");
         }
-        fclose(f);
+        t->shared = huge_map(t);
     }
-    return size;
 }
 
 int mode_traffic(const struct options *opt)
@@ -383,10 +392,11 @@ int mode_traffic(const struct options *opt)
 
     t.opt = opt;
     t.size = (size_t)opt->kib << 10;
-    if (opt->threads < 1 || opt->threads > MAX_THREADS || t.size < 16384) {
-        die("from 1 to %d threads, 16 KiB at least", MAX_THREADS);
+    if (opt->threads < 1 || opt->threads > MAX_THREADS ||
+        t.size < 4 * page_size() || t.size % page_size()) {
+        die("from 1 to %d threads, whole pages, 4 at least", MAX_THREADS);
     }
-    t.huge = huge_size(t.size);
+    huge_open(&t);
     portal_or_die(&t.p, opt->portal[0]);
     vdev_open(&t.v, opt->device, -1);
     if (opt->peer) {
