@@ -38,8 +38,23 @@ exec odp-sva bench --portal $pci
 """
 
 
+def best(path, opts):
+    """{name: number}, the least of several boots. Where a boot happens to put
+    code and data decides how much of the guest's code TCG finds translated at
+    once; as within a boot, what is in the way only ever adds."""
+    boots = [measure(path, opts.smp, opts.cpu) for _ in range(opts.boots)]
+    each = ', '.join(f'{stall_cost(got):.1f}' for got in boots)
+    say(f'{path}: a fault of each boot, in CPU touches: {each}')
+    return {name: min(got[name] for got in boots) for name in boots[0]}
+
+
+def stall_cost(got):
+    """A fault of a portal, one outstanding, in touches of the processor."""
+    return (got['first-4K-sva-1'] - got['after-4K-sva-1']) / got['cpu-touch']
+
+
 def measure(path, smp, cpu):
-    """{name: number} of odp-sva bench."""
+    """{name: number} of odp-sva bench in one boot."""
     iommu, smmu, options, append = PATHS[path]
     arch = machine.arch_of(iommu)
     qemu = build.emulator(machine.ARCHS[arch].target)
@@ -102,16 +117,20 @@ def main(args):
     p = Parser(prog='odp bench faults', description=__doc__)
     p.add_argument('path', nargs='*', metavar='PATH',
                    help='one of ' + ', '.join(PATHS) + ' (default: all)')
+    p.add_argument('--boots', type=int, default=3, metavar='N',
+                   help='the best of so many boots (default: %(default)s)')
     p.add_argument('--smp', type=int, default=1, metavar='N',
                    help='processors of the guest (default: %(default)s)')
     p.add_argument('--cpu', default=CPU, metavar='C',
                    help='processor of an arm64 guest (default: %(default)s)')
     opts = p.parse_args(args)
+    if opts.boots < 1:
+        raise OdpError('--boots: at least 1', status=2)
     for path in opts.path:
         if path not in PATHS:
             raise OdpError(f'no path "{path}"; there are ' + ', '.join(PATHS),
                            status=2)
     for path in opts.path or PATHS:
         say(f'measuring {path}')
-        show(path, measure(path, opts.smp, opts.cpu))
+        show(path, best(path, opts))
     return 0
