@@ -303,7 +303,7 @@ echo {mib // 4}M >$cg/memory.max
   exec odp-sva limit --device {self.hcas[0]} --portal {self.portals[0]} \\
        --kib {mib << 10} )
 echo peak $(cat $cg/memory.peak)
-''')
+''', seconds=1800 if odptest.LONG else odptest.LIMIT)
         print(''.join(f'# {line}\n' for line in out.splitlines()), end='')
         self.assertRegex(out, 'pinned: (refused|killed)')
         for how in 'SVA', 'device ODP':
