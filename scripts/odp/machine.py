@@ -444,6 +444,17 @@ class Guest:
 
     # -- what callers use ---------------------------------------------------
 
+    def forget(self):
+        """Forget what the guest said, a panic too: it is stopped and will be
+        reset."""
+        with contextlib.suppress(BlockingIOError):
+            while self._sock['ctl'].recv(4096, socket.MSG_DONTWAIT):
+                pass
+        self._lines = b''
+        self._console_seen = (self.dir / 'console.log').stat().st_size \
+            + len(PANIC)
+        self._panic_at = None
+
     def wait_ready(self, seconds=BOOT_LIMIT):
         """Wait for the guest's init, after the start or a restart."""
         found = []

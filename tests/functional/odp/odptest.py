@@ -310,6 +310,15 @@ class TestGuest(machine.Guest):
         self.qmp('system_reset')
         self.back()
 
+    def revive(self):
+        """The same for a guest that hung, or panicked and is restarting by
+        itself."""
+        self.qmp('stop')
+        self.forget()
+        self.qmp('system_reset')
+        self.qmp('cont')
+        self.back()
+
     def restart_by(self, script):
         """The guest restarts itself."""
         self._request('run', '-', script)

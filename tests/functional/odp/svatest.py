@@ -413,11 +413,14 @@ class Lives:
         cls.console_seen = len(guest.console())
         super().prepare(guest)
 
-    def hung_by_flaw(self):
-        """The guest hangs, and its console tells a flaw that explains it."""
+    def ended_by_flaw(self):
+        """The guest hangs or panicked, and its console tells a flaw that
+        explains it."""
+        if self.guest.proc.poll() is not None:
+            return False
         lines = self.guest.console()[self.console_seen:].splitlines()
         met = odptest.without_flaws(lines, self.flaws)[1]
-        print(f'# hung, {met}', flush=True)
+        print(f'# the guest broke down: {met}', flush=True)
         return any(met.get(n) for n in self.CORRUPT)
 
     def trusted(self, lines):
@@ -466,14 +469,14 @@ wait $pid
             try:
                 n, broken = self.batch(mode, min(self.BATCH, wanted - done),
                                        batches + 1)
-            except machine.GuestHung:
-                if not self.hung_by_flaw():
+            except (machine.GuestHung, machine.GuestEnded):
+                if not self.ended_by_flaw():
                     raise
                 n, broken = 0, True
             done += n
             batches += 1
             if broken:
-                self.guest.restart()
+                self.guest.revive()
                 self.prepare(self.guest)
                 boots.append(self.resident())
                 last = None
