@@ -24,6 +24,7 @@ class Sva16K(Pages, Sva):
     kernel_name = 'sva-16k'
     page = 16
     huge = 32 << 10
+    huges = 4
     slot = 512
 
 
