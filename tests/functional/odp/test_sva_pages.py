@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-# odp: long minutes=60 kernel=sva-16k
-"""Shared virtual addressing with pages of 16 KiB, behind an SMMUv3 that stalls,
-with and without ATS."""
+# odp: long minutes=60 kernel=sva-16k kernel=sva-64k
+"""Shared virtual addressing with pages of 16 and of 64 KiB, behind an SMMUv3
+that stalls, with and without ATS."""
 
 import odptest
 from svatest import Moved, Sva, Tests
@@ -28,6 +28,15 @@ class Sva16K(Pages, Sva):
     slot = 512
 
 
+class Sva64K(Pages, Sva):
+    kernel_name = 'sva-64k'
+    page = 64
+    huge = 512 << 10
+    huges = 2
+    slot = 512
+    mem = '6G'
+
+
 class NoAts:
     portal_options = ',x-portal-no-ats=on'
 
@@ -50,6 +59,22 @@ class MovedStall16K(NoAts, Moved, Sva16K, odptest.GuestTest):
 
 
 class MovedAts16K(WithAts, Moved, Sva16K, odptest.GuestTest):
+    pass
+
+
+class Stall64K(NoAts, Sva64K, Tests, odptest.GuestTest):
+    pass
+
+
+class Ats64K(WithAts, Sva64K, Tests, odptest.GuestTest):
+    pass
+
+
+class MovedStall64K(NoAts, Moved, Sva64K, odptest.GuestTest):
+    pass
+
+
+class MovedAts64K(WithAts, Moved, Sva64K, odptest.GuestTest):
     pass
 
 
