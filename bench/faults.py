@@ -46,7 +46,7 @@ def best(path, opts):
     """{name: number}, the least of several processes in one guest. Where code
     and data of a process happen to be decides how much of the path TCG finds
     translated at once; as within a process, what is in the way only ever
-    adds. The first one of a guest is slower than those after it."""
+    adds."""
     runs = measure(path, opts)
     each = ', '.join(f'{stall_cost(got):.1f}' for got in runs)
     say(f'{path}: a fault, in CPU touches, in each process: {each}')
