@@ -168,6 +168,17 @@ done
         return out
 
 
+class NoAts:
+    """The SMMU sees untranslated accesses alone."""
+    portal_options = ',x-portal-no-ats=on'
+
+
+class WithAts:
+    """ATS on top of stalls."""
+    smmu = (*Sva.smmu, 'ats=on')
+    ats = True
+
+
 class Tests(Sva):
     """What every path can do."""
 
@@ -361,13 +372,11 @@ class Moved:
         self.odp('traffic', '--iters', 100, '--kib', self.slot)
 
 
-class Lives:
+class Lives(WithAts):
     """A guest whose kernel may break down under what we do to it, by flaws
     that are known: it is restarted then, in the same emulator."""
     reboot = True
     hca = 1
-    ats = True
-    smmu = (*Sva.smmu, 'ats=on')
 
     #: Says that the kernel needs a restart.
     BROKEN = 'reboot is needed|Oops: '

@@ -7,18 +7,15 @@ with and without ATS."""
 import re
 
 import odptest
-from svatest import Giant, Keys, Lives, Moved, Sva, Tests
+from svatest import Giant, Keys, Lives, Moved, NoAts, Sva, Tests, WithAts
 
 
-class Stall(Tests, odptest.GuestTest):
+class Stall(NoAts, Tests, odptest.GuestTest):
     """Path 1: the SMMU suspends an untranslated access."""
-    portal_options = ',x-portal-no-ats=on'
 
 
-class Ats(Tests, Keys, odptest.GuestTest):
+class Ats(WithAts, Tests, Keys, odptest.GuestTest):
     """Path 2: ATS on top; what it does not grant is asked untranslated."""
-    smmu = (*Sva.smmu, 'ats=on')
-    ats = True
 
 
 class Kill(Lives, Sva, odptest.GuestTest):
@@ -55,21 +52,16 @@ class Unbind(Lives, Sva, odptest.GuestTest):
         self.guest.restart()
 
 
-class MovedStall(Moved, Sva, odptest.GuestTest):
+class MovedStall(NoAts, Moved, Sva, odptest.GuestTest):
     """64 stalls in a snapshot."""
-    portal_options = Stall.portal_options
 
 
-class MovedAts(Moved, Sva, odptest.GuestTest):
+class MovedAts(WithAts, Moved, Sva, odptest.GuestTest):
     """The same with ATS on top."""
-    smmu = Ats.smmu
-    ats = True
 
 
-class GiantAts(Giant, odptest.GuestTest):
+class GiantAts(WithAts, Giant, odptest.GuestTest):
     """One stall for 1 GiB."""
-    smmu = Ats.smmu
-    ats = True
 
 
 class Denied(Sva, odptest.GuestTest):

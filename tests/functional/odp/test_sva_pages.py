@@ -5,7 +5,7 @@
 that stalls, with and without ATS."""
 
 import odptest
-from svatest import Moved, Sva, Tests
+from svatest import Moved, NoAts, Sva, Tests, WithAts
 
 
 class Pages:
@@ -35,15 +35,6 @@ class Sva64K(Pages, Sva):
     huges = 2
     slot = 512
     mem = '6G'
-
-
-class NoAts:
-    portal_options = ',x-portal-no-ats=on'
-
-
-class WithAts:
-    smmu = (*Sva.smmu, 'ats=on')
-    ats = True
 
 
 class Stall16K(NoAts, Sva16K, Tests, odptest.GuestTest):

@@ -6,12 +6,10 @@ and group and by iommufd."""
 
 import odptest
 from odp.common import TOP
-from svatest import Sva
+from svatest import Sva, WithAts
 
 
-class Vfio(Sva, odptest.GuestTest):
-    smmu = (*Sva.smmu, 'ats=on')
-    ats = True
+class Vfio(WithAts, Sva, odptest.GuestTest):
     # uio_pci_generic_sva keeps the vectors of a function with MSIs, and the
     # kernel breaks down when it is unbound from that.
     bound = '0x15b3:0x7f5a:'

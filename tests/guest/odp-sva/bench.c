@@ -50,11 +50,10 @@ static struct target target_new(struct bench *b, enum how how, size_t len,
                                 bool huge)
 {
     struct target t = { .len = len };
-    uint8_t *all = fresh(len + LARGE);
     int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                  IBV_ACCESS_REMOTE_READ;
 
-    t.mem = (uint8_t *)(((uintptr_t)all + LARGE - 1) & -(uintptr_t)LARGE);
+    t.mem = fresh_aligned(len, LARGE);
     if (madvise(t.mem, len, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE)) {
         die_errno("madvise");
     }

@@ -48,28 +48,26 @@ static void expect(struct count *t, const char *what, uint64_t want,
 
 static void *target(struct count *t, bool shared)
 {
-    size_t len = t->len + t->page;
-    uint8_t *mem, *at;
+    uint8_t *mem;
     int fd;
 
     if (shared) {
         fd = memfd_create("target", MFD_CLOEXEC);
-        if (fd < 0 || ftruncate(fd, len)) {
+        if (fd < 0 || ftruncate(fd, t->len)) {
             die_errno("memfd");
         }
-        mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        mem = mmap(NULL, t->len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         close(fd);
         if (mem == MAP_FAILED) {
             die_errno("mmap");
         }
         return mem;
     }
-    mem = fresh(len);
-    at = (uint8_t *)(((uintptr_t)mem + t->page - 1) & -(uintptr_t)t->page);
-    if (t->huge && madvise(at, t->len, MADV_HUGEPAGE)) {
+    mem = fresh_aligned(t->len, t->page);
+    if (t->huge && madvise(mem, t->len, MADV_HUGEPAGE)) {
         die_errno("MADV_HUGEPAGE");
     }
-    return at;
+    return mem;
 }
 
 static void request(struct count *t, enum ibv_wr_opcode opcode, uint8_t *dst,

@@ -62,6 +62,19 @@ void *fresh(size_t len)
     return mem;
 }
 
+void *fresh_aligned(size_t len, size_t align)
+{
+    uint8_t *all = fresh(len + align);
+    uint8_t *mem = (uint8_t *)(((uintptr_t)all + align - 1) &
+                               -(uintptr_t)align);
+    size_t head = mem - all;
+
+    if ((head && munmap(all, head)) || munmap(mem + len, align - head)) {
+        die_errno("munmap");
+    }
+    return mem;
+}
+
 static void usage(void)
 {
     printf("usage: odp-sva MODE --portal PCI [--portal PCI] [OPTION...]\n"

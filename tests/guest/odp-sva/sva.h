@@ -30,6 +30,8 @@ void portal_or_die(struct sva_portal *p, const char *pci);
 uint32_t key_or_die(struct sva_portal *p, struct ibv_pd *pd, unsigned access);
 /* Fresh private anonymous memory, untouched. */
 void *fresh(size_t len);
+/* The same at a multiple of a power of two, as huge pages want it. */
+void *fresh_aligned(size_t len, size_t align);
 
 /* Modes: 0 when all was right. */
 int mode_traffic(const struct options *opt);

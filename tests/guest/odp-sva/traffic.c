@@ -87,18 +87,6 @@ static void slot_drop(struct traffic *t, struct slot *s)
  * A range is collapsed only where one mapping has all of it, which other slots
  * are too small for.
  */
-static uint8_t *huge_map(struct traffic *t)
-{
-    uint8_t *all = fresh(2 * t->huge), *mem = huge_page(t, all + t->huge - 1);
-    size_t head = mem - all;
-
-    if ((head && munmap(all, head)) ||
-        munmap(mem + t->huge, t->huge - head)) {
-        die_errno("munmap");
-    }
-    return mem;
-}
-
 static uint8_t *huge_new(struct traffic *t, struct slot *s, struct rng *rng)
 {
     size_t page = page_size();
@@ -106,7 +94,8 @@ static uint8_t *huge_new(struct traffic *t, struct slot *s, struct rng *rng)
     if (t->shared) {
         return s->part;
     }
-    return huge_map(t) + rng_below(rng, (t->huge - t->size) / page + 1) * page;
+    return (uint8_t *)fresh_aligned(t->huge, t->huge) +
+           rng_below(rng, (t->huge - t->size) / page + 1) * page;
 }
 
 /* New memory of some kind; it reads as zeroes. */
@@ -377,7 +366,7 @@ static void huge_open(struct traffic *t)
         if (t->opt->threads * SLOTS * t->size > t->huge) {
             die("all of it does not fit into a huge page");
         }
-        t->shared = huge_map(t);
+        t->shared = fresh_aligned(t->huge, t->huge);
     }
 }
 
