@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 # odp: minutes=2
-"""The emulated processor, where patches of ours touch it: a program without a
-system under it says what its accesses do."""
+"""The emulated processor and its interrupt controller, where patches of ours
+touch them: programs without a system under them say what they see."""
 
 import subprocess
 import tempfile
@@ -14,7 +14,7 @@ from odp import build, guestprog
 
 BARE = odptest.TOP / 'tests/guest/bare'
 
-#: Of a machine with the RAM where the program wants it.
+#: Of a machine with the RAM where the programs want it.
 LINK = ('-nostdlib', '-static', '-Wl,-Ttext=0x40200000',
         '-Wl,--build-id=none')
 
@@ -23,17 +23,17 @@ NONE, UNDEFINED, TRAPPED = '--', '0000', '0018'
 
 
 def run(name, *args):
-    """{case: [what else its line says]} of tests/guest/bare/NAME.S."""
+    """[words of a line that tests/guest/bare/NAME.S prints]"""
     with tempfile.TemporaryDirectory() as where:
         program = Path(where) / name
         subprocess.run([guestprog.compiler('arm64'), *LINK, '-o', program,
-                        BARE / f'{name}.S'], check=True)
+                        BARE / f'{name}.S', BARE / 'serial.S'], check=True)
         out = subprocess.run(
-            [build.emulator(), '-machine', 'virt', '-nodefaults', '-display',
-             'none', '-serial', 'stdio', '-kernel', program, *args],
+            [build.emulator(), '-machine', 'virt,gic-version=3', '-nodefaults',
+             '-display', 'none', '-serial', 'stdio', '-kernel', program, *args],
             stdin=subprocess.DEVNULL, capture_output=True, text=True,
             timeout=60, check=True).stdout
-    return {line[0]: line[1:] for line in map(str.split, out.splitlines())}
+    return [line.split() for line in out.splitlines()]
 
 
 class Sysreg:
@@ -41,7 +41,8 @@ class Sysreg:
 
     @classmethod
     def setUpClass(cls):
-        cls.said = run('sysreg', '-cpu', cls.cpu, *cls.args)
+        cls.said = {case: rest for case, *rest in
+                    run('sysreg', '-cpu', cls.cpu, *cls.args)}
 
     def check(self, **cases):
         for case, want in cases.items():
@@ -86,6 +87,14 @@ class Counted(Sysreg, unittest.TestCase):
     """Blocks are cut by their count of instructions, too."""
     cpu = 'cortex-a57'
     args = ('-icount', 'shift=3')
+
+
+class Lpi(unittest.TestCase):
+    def test_order(self):
+        """By priority, then by number; what is not enabled, never."""
+        got = [int(number, 16) for _, number in run('lpi', '-cpu', 'max')]
+        self.assertEqual(got, [65534, 16383, 16384, 8256, 8255, 8193, 8192,
+                               40000, 65535])
 
 
 odptest.main(__name__)

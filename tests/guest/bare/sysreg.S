@@ -4,22 +4,13 @@
  * the virt machine, at EL1, without an MMU. A line a case: the exception class
  * of what it caused (-- for nothing), and what was read, both in hexadecimal.
  */
-#define UART      0x09000000
-#define STACK     0x41000000
+#include "bare.h"
+
 #define SPSR_EL0T 0x000
 #define SPSR_EL1H 0x3c5
 #define EC_SVC    0x15
 #define SCTLR_UMA 0x200
 #define ROUNDS    1000
-
-        .macro  say name
-        adr     x0, 8f
-        bl      print
-        b       9f
-8:      .asciz  "\name "
-        .balign 4
-9:
-        .endm
 
 /* One access, in a way (here, on SP_EL0 or at EL0), with x0 = arg. */
         .macro  try name, how, insn, arg
@@ -38,7 +29,7 @@ _start: ldr     x0, =STACK
         msr     vbar_el1, x0
         isb
         ldr     x27, =caught
-        ldr     x28, =UART
+        uart
 
         try     "spx-write", here, write_sp, 0x1230
         try     "spx-read", here, read_sp, 0
@@ -99,9 +90,7 @@ _start: ldr     x0, =STACK
         add     x0, x21, x22
         bl      report
 
-        ldr     w0, =0x84000008         /* PSCI SYSTEM_OFF */
-        hvc     0
-        b       .
+        b       power_off
 
 read_sp:
         mrs     x0, sp_el0
@@ -164,28 +153,8 @@ report: mov     x10, x30
         strb    w0, [x28]
         mov     x0, x11
         bl      hex
-        mov     w0, '\n'
-        strb    w0, [x28]
+        bl      end_line
         ret     x10
-
-print:  ldrb    w1, [x0], 1
-        cbz     w1, 1f
-        strb    w1, [x28]
-        b       print
-1:      ret
-
-/* x0, of 16 bits */
-hex:    mov     w2, 12
-1:      lsr     x3, x0, x2
-        and     w3, w3, 0xf
-        cmp     w3, 10
-        add     w4, w3, '0'
-        add     w3, w3, 'a' - 10
-        csel    w3, w4, w3, lo
-        strb    w3, [x28]
-        subs    w2, w2, 4
-        b.ge    1b
-        ret
 
         .balign 0x800
 vectors:
