@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Programs that run on the virt machine without a system: x28 is the serial
- * port. What serial.S has changes x0 to x4 and x30.
+ * Programs that run on the virt machine without a system, and without a stack:
+ * x28 is the serial port. What serial.S has changes x0 to x4 and x30.
  */
-#define UART  0x09000000
-#define STACK 0x41000000
+#define UART 0x09000000
 
         .macro  uart
         ldr     x28, =UART

@@ -19,9 +19,7 @@
 #define SPURIOUS     1023
 
         .globl  _start
-_start: ldr     x0, =STACK
-        mov     sp, x0
-        uart
+_start: uart
 
         mov     x0, 7                   /* SRE, no bypass */
         msr     icc_sre_el1, x0

@@ -23,9 +23,7 @@
         .endm
 
         .globl  _start
-_start: ldr     x0, =STACK
-        mov     sp, x0
-        adr     x0, vectors
+_start: adr     x0, vectors
         msr     vbar_el1, x0
         isb
         ldr     x27, =caught

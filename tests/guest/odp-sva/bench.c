@@ -128,6 +128,7 @@ static void first_touch(struct bench *b, enum how how, size_t step, unsigned n)
         first = best(first, touch(b, &t, step, n));
         /* Bringing large pages has emptied the host's caches. */
         touch(b, &t, step, n);
+        /* Large pages are few: more rounds, or noise is all there is. */
         for (unsigned again = 0; again < AGAIN; again++) {
             after = best(after, touch(b, &t, step, n));
         }
